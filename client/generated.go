@@ -26,11 +26,11 @@ const (
 	AccessRuleCapabilitiesWrite AccessRule = "CAPABILITIES_WRITE"
 	// Read changes of visible objects.
 	AccessRuleChangesRead AccessRule = "CHANGES_READ"
-	// Read consumers, allocations and usages of any project.
+	// Read consumers, allocations, usages and limits of any project.
 	AccessRuleConsumersReadAny AccessRule = "CONSUMERS_READ_ANY"
 	// Read the visible namespaces and their contents.
 	AccessRuleDefinitionsRead AccessRule = "DEFINITIONS_READ"
-	// Write any visible namespace. Owners and editors of a namespace do not need this rule.
+	// Write any visible namespace. Editors of a namespace do not need this rule, nor do its owners if the server lets owners write.
 	AccessRuleDefinitionsWrite AccessRule = "DEFINITIONS_WRITE"
 	// Claim above the limits of a project. By default no role has this rule.
 	AccessRuleLimitsExceed AccessRule = "LIMITS_EXCEED"
@@ -38,9 +38,9 @@ const (
 	AccessRuleLimitsWrite AccessRule = "LIMITS_WRITE"
 	// Change metadata that users cannot change, and set `userModifiable`.
 	AccessRuleMetadataServiceOwned AccessRule = "METADATA_SERVICE_OWNED"
-	// Read providers, inventories, candidates, consumers and usages.
+	// Read providers, inventories and candidates, and the consumers, usages and limits of the viewer's project.
 	AccessRulePlacementRead AccessRule = "PLACEMENT_READ"
-	// Write all of placement.
+	// Write all of placement, and read consumers, allocations, usages and limits of any project.
 	AccessRulePlacementWrite AccessRule = "PLACEMENT_WRITE"
 	// Read the visible resources, their metadata and tags.
 	AccessRuleResourcesRead AccessRule = "RESOURCES_READ"
@@ -94,13 +94,13 @@ func (v *AggregateFilter) GetNoneOf() optional.Of[[]string] { return v.NoneOf }
 
 // An allocation.
 type Allocation struct {
-	// The provider.
+	// The provider that has the inventory.
 	Provider *ProviderName `json:"provider"`
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// The number of units.
+	// The number of units in use.
 	Used int64 `json:"used"`
-	// The consumer.
+	// The consumer that uses the amount.
 	Consumer *ConsumerName `json:"consumer"`
 }
 
@@ -127,9 +127,9 @@ type AppliedDefaults struct {
 	Changed int `json:"changed"`
 	// Number of deleted items.
 	Removed int `json:"removed"`
-	// Number of resources that refuse their change.
+	// Number of resources whose change was refused.
 	Refused int `json:"refused"`
-	// The resources of the page that change or refuse to, by uuid.
+	// The resources of the page that change, or whose change was refused, by uuid.
 	Results []*DefaultsResult `json:"results"`
 	// The `after` of the next page; `null` at the end.
 	Next *string `json:"next"`
@@ -180,14 +180,15 @@ func (v *ApplyDefaultsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 // ApplyDefaultsResponse is returned by ApplyDefaults on success.
 type ApplyDefaultsResponse struct {
 	// Applies the default rules of a namespace to a page of resources, by uuid. A
-	// resource that lacks a key gets the value of the first rule for it. An item that
-	// the rules gave before follows them: it changes and is deleted with its rule.
-	// All other items stay: once a user, a service or a sync writes an item, even with
-	// the same value, it belongs to the writer. For administrators (`FORBIDDEN`).
+	// resource that lacks a key gets the value of the first rule for it. An item
+	// that the rules gave before follows them: it changes and is deleted with its
+	// rule. All other items stay: once a user, a service or a sync writes an item,
+	// even with the same value, it belongs to the writer. For administrators
+	// (`FORBIDDEN`).
 	//
-	// Each change is checked like `setMetadata`. A resource that refuses it keeps its
-	// metadata, and `results` has the problems. While `next` is not `null`, call again
-	// with `after: next`.
+	// Each change is checked like `setMetadata`. If it is refused, the resource
+	// keeps its metadata, and `results` has the problems. While `next` is not
+	// `null`, call again with `after: next`.
 	ApplyDefaults *AppliedDefaults `json:"applyDefaults"`
 }
 
@@ -222,13 +223,14 @@ func (v *ApplyPlanInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // ApplyPlanResponse is returned by ApplyPlan on success.
 type ApplyPlanResponse struct {
-	// Makes moves of `drainPlan` or `rebalancePlan`, one after the other and each in its
-	// own transaction: the allocations of the consumer are replaced, all or none, and
-	// nothing else is migrated. A move is refused in its result if the consumer has
-	// another generation than in the plan, or other amounts (`CONCURRENT_UPDATE`), or if
-	// the new place has no room (`CAPACITY_EXCEEDED`); the moves after it are made. So the
-	// same call can be repeated after an error: moves that were made are `DONE`. Fails
-	// like `setAllocations` otherwise. Needs the admin or service role (`FORBIDDEN`).
+	// Makes moves of `drainPlan` or `rebalancePlan`, one after the other and each in
+	// its own transaction: the allocations of the consumer are replaced, all or
+	// none, its `mappings` are cleared, and nothing else is migrated. A move is
+	// refused in its result if the consumer has another generation than in the plan,
+	// or other amounts (`CONCURRENT_UPDATE`), or if the new place has no room
+	// (`CAPACITY_EXCEEDED`); the moves after it are made. So the same call can be
+	// repeated after an error: moves that were made are `DONE`. Fails like
+	// `setAllocations` otherwise. Needs the admin or service role (`FORBIDDEN`).
 	ApplyPlan *ApplyPlanApplyPlanApplyPlanPayload `json:"applyPlan"`
 }
 
@@ -240,7 +242,7 @@ func (v *ApplyPlanResponse) GetApplyPlan() *ApplyPlanApplyPlanApplyPlanPayload {
 //
 // The outcome of one move.
 type ApplyPlanResult struct {
-	// Whether the move was made.
+	// Whether the move was made, now or before.
 	Outcome MoveOutcome `json:"outcome"`
 	// Why the move was refused; empty if it was made.
 	Errors []*RowError `json:"errors"`
@@ -255,7 +257,7 @@ func (v *ApplyPlanResult) GetErrors() []*RowError { return v.Errors }
 // AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload includes the requested fields of the GraphQL type AssociateResourceTypePayload.
 // The GraphQL type's documentation follows.
 //
-// What `associateResourceType` returns.
+// The created association, and its namespace.
 type AssociateResourceTypeAssociateResourceTypeAssociateResourceTypePayload struct {
 	// The association as it is now.
 	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
@@ -315,9 +317,9 @@ func (v *AssociateResourceTypeResponse) GetAssociateResourceType() *AssociateRes
 type Association struct {
 	// The global id, for `node`.
 	Id string `json:"id"`
-	// The namespace.
+	// The namespace with the definitions.
 	Namespace *NamespaceName `json:"namespace"`
-	// The resource type.
+	// The resource type that the definitions apply to.
 	ResourceType *NamedType `json:"resourceType"`
 	// The prefix of the namespace's property names on this type, with its separator, for example `hw:`; `null` for none.
 	Prefix *string `json:"prefix"`
@@ -402,15 +404,15 @@ func (v *AuditEvent) GetAfter() *json.RawMessage { return v.After }
 
 // Which audit events; all given conditions must hold.
 type AuditFilter struct {
-	// By this user.
+	// By the user with this id.
 	UserId optional.Of[string] `json:"userId,omitempty"`
-	// For this project.
+	// By users of the project with this id, whichever project owns the object.
 	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Of this mutation, for example `createNamespace`.
 	Action optional.Of[string] `json:"action,omitempty"`
 	// On an object of this type.
 	Kind optional.Of[AuditKind] `json:"kind,omitempty"`
-	// On the object with this name or uuid, compared with `key`.
+	// On the object with this name or uuid, exactly as in `AuditEvent.key`.
 	Key optional.Of[string] `json:"key,omitempty"`
 	// At this time or later.
 	Since optional.Of[time.Time] `json:"since,omitempty"`
@@ -519,7 +521,7 @@ func (v *BrokenMetadata) GetNodes() []*BrokenResource { return v.Nodes }
 //
 // A resource and the problems of its metadata.
 type BrokenResource struct {
-	// The resource.
+	// The resource that has the problems.
 	Resource *NamedResource `json:"resource"`
 	// The problems that match the filter, by key; at least one.
 	Problems []*BrokenRule `json:"problems"`
@@ -538,11 +540,11 @@ func (v *BrokenResource) GetProblems() []*BrokenRule { return v.Problems }
 type BrokenRule struct {
 	// The key of the item.
 	Key string `json:"key"`
-	// Its value.
+	// The value of the item.
 	Value string `json:"value"`
 	// The violated field of the definition, or another rule.
 	Rule ViolationRule `json:"rule"`
-	// The message.
+	// Why the rule is broken, for people.
 	Message string `json:"message"`
 	// The namespace of the definition; `null` without a definition and for a hidden one.
 	Namespace *string `json:"namespace"`
@@ -597,7 +599,7 @@ func (v *Candidate) GetAlternatives() []*GroupAlternative { return v.Alternative
 //
 // The amounts of one provider.
 type CandidateAllocationsCandidateAllocation struct {
-	// The provider.
+	// The provider that serves the amounts.
 	Provider *ProviderName `json:"provider"`
 	// The amounts, by resource class.
 	Resources []*ResourceAmount `json:"resources"`
@@ -633,10 +635,11 @@ var AllCandidateDistinct = []CandidateDistinct{
 type CandidateExplanation struct {
 	// Number of all providers.
 	Considered int `json:"considered"`
-	// The effect of each constraint. `hosts` comes first and keeps the providers of
-	// allowed trees and those sharing with them. Every class of the unsuffixed group
-	// and every suffixed group starts from these providers, or from all. Constraints
-	// on the whole request come last.
+	// The effects of the constraints, in order. `hosts` keeps the providers of
+	// allowed trees and those sharing with them, then taints eliminate providers.
+	// Every class of the unsuffixed group and every suffixed group starts from the
+	// remaining providers, and has no more steps once none is left. Constraints on
+	// the whole request come last.
 	Steps []*ExplanationStep `json:"steps"`
 	// The trees with the least missing, at most 5, fewest missing things first.
 	Nearest []*NearMiss `json:"nearest"`
@@ -815,17 +818,17 @@ type Capacity struct {
 	Trait *string `json:"trait"`
 	// The root of the tree, if grouped by it; in `treeCapacity` the root of the subtree.
 	Root *ProviderName `json:"root"`
-	// The total amount.
+	// The sum of the total amounts.
 	Total int64 `json:"total"`
-	// The reserved amount.
+	// The sum of the reserved amounts.
 	Reserved int64 `json:"reserved"`
 	// The sum of the inventories' capacities, with their allocation ratios.
 	Capacity int64 `json:"capacity"`
 	// The allocated amount, of all projects.
 	Used int64 `json:"used"`
-	// Capacity minus used; negative when overcommitted beyond the capacity.
+	// Capacity minus used; negative if more is used than the capacity.
 	Free int64 `json:"free"`
-	// used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, `null` if the capacity is 0.
+	// used / capacity, 0.5 for half; above 1 if more is used than the capacity, `null` if the capacity is 0.
 	ShareUsed *float64 `json:"shareUsed"`
 	// The number of providers with an inventory of the class.
 	Providers int `json:"providers"`
@@ -890,9 +893,9 @@ type CapacityBucket struct {
 	// The part of `used` that held consumers use; `null` for flavors, and for a viewer
 	// who does not see the consumers of all projects, except by project.
 	Held *CapacityRange `json:"held"`
-	// How many more of the flavor fit, at least; only for flavors, as in `fits`.
+	// How many more of the flavor fit, at least, as in `fits`; `null` for other groups.
 	FitsAtLeast *CapacityRange `json:"fitsAtLeast"`
-	// How many more of the flavor fit, at most; only for flavors, as in `fits`.
+	// How many more of the flavor fit, at most, as in `fits`; `null` for other groups.
 	FitsAtMost *CapacityRange `json:"fitsAtMost"`
 }
 
@@ -941,9 +944,9 @@ type CapacityBucketSize string
 const (
 	// Five minutes, with one sample.
 	CapacityBucketSizeFiveMinutes CapacityBucketSize = "FIVE_MINUTES"
-	// An hour, with up to 12 samples.
+	// An hour, with up to 12 samples, or one of projects.
 	CapacityBucketSizeHour CapacityBucketSize = "HOUR"
-	// A day, with up to 288 samples.
+	// A day, with up to 288 samples, or 24 of projects.
 	CapacityBucketSizeDay CapacityBucketSize = "DAY"
 )
 
@@ -980,13 +983,13 @@ type CapacityHistoryFilter struct {
 	Since optional.Of[time.Time] `json:"since,omitempty"`
 	// Buckets that begin before this time (default: now), at most 1000 buckets after `since`.
 	Until optional.Of[time.Time] `json:"until,omitempty"`
-	// Of these resource classes, at most 250; not allowed by flavor. Unknown classes have no rows. Absent means all.
+	// Of these resource classes, at most 250; not allowed with flavors. Unknown classes have no rows. Absent means all.
 	ResourceClasses optional.Of[[]string] `json:"resourceClasses,omitempty"`
-	// Of these aggregates, at most 250, if grouped by them. Absent means all.
+	// Of these aggregates, at most 250; not allowed with other groupings. Absent means all.
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
-	// Of these projects, at most 250, if grouped by them. Absent means all.
+	// Of these projects, at most 250; not allowed with other groupings. Absent means all.
 	ProjectIds optional.Of[[]string] `json:"projectIds,omitempty"`
-	// Of flavors with these names, at most 250, if grouped by them. Absent means all.
+	// Of flavors with these names, at most 250; not allowed with other groupings. Absent means all.
 	Flavors optional.Of[[]string] `json:"flavors,omitempty"`
 }
 
@@ -1209,7 +1212,7 @@ type ConstraintKind string
 const (
 	// The providers are in a tree of the hosts, or share with one.
 	ConstraintKindHosts ConstraintKind = "HOSTS"
-	// Neither the provider nor an ancestor has the taint; without a name, any of the remaining taints.
+	// Neither the provider nor an ancestor has the taint. After 16 taints, a step without a name counts all further ones.
 	ConstraintKindTaint ConstraintKind = "TAINT"
 	// The provider has an inventory of the resource class.
 	ConstraintKindResourceClass ConstraintKind = "RESOURCE_CLASS"
@@ -1318,8 +1321,8 @@ type ConsumerAllocationsInput struct {
 	// The amounts per provider, at most 1000 providers, each once; `[]` clears the consumer.
 	Allocations []*ProviderAllocationInput `json:"allocations"`
 	// The providers of each group, from the candidate: at least one group, at most
-	// 1000 existing providers in all groups together. Replaces `Consumer.mappings`;
-	// absent or `null` clears it.
+	// 1000 existing providers in all groups together, duplicates included. Replaces
+	// `Consumer.mappings`; absent or `null` clears them.
 	Mappings optional.Of[[]*GroupMappingInput] `json:"mappings,omitempty"`
 }
 
@@ -1354,9 +1357,9 @@ type ConsumerFilter struct {
 	Type optional.Of[string] `json:"type,omitempty"`
 	// With an allocation on the provider with this uuid.
 	Provider optional.Of[string] `json:"provider,omitempty"`
-	// Without a resource of their uuid that the viewer sees; with `false`, with one.
+	// Without a visible resource of the same uuid; with `false`, with one.
 	WithoutResource optional.Of[bool] `json:"withoutResource,omitempty"`
-	// Claimed first before this time.
+	// With the first allocation before this time.
 	OlderThan optional.Of[time.Time] `json:"olderThan,omitempty"`
 	// Held until `expiresAt`; with `false`, not held.
 	Held optional.Of[bool] `json:"held,omitempty"`
@@ -1433,7 +1436,7 @@ func (v *ConsumerName) GetType() *string { return v.Type }
 type ConsumerOrder struct {
 	// The field to order by.
 	Field ConsumerOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
@@ -1493,10 +1496,11 @@ func (v *CountFitsOfResponse) GetResource() *CountFitsOfResource { return v.Reso
 
 // CountFitsResponse is returned by CountFits on success.
 type CountFitsResponse struct {
-	// How many more consumers of a request fit together in the world of this instant.
-	// `place` with the strategy `DEPTH_FIRST` places at least this many. The answer
-	// reserves nothing. Answered from memory; only `hosts` runs SQL. Needs any role
-	// (`FORBIDDEN`). An invalid request is `BAD_USER_INPUT`.
+	// How many more consumers of a request fit together in the world of this
+	// instant. `place` with the strategy `DEPTH_FIRST` places at least `atLeast`
+	// consumers. The answer reserves nothing. Answered from memory; only `hosts`
+	// runs SQL. Needs any role (`FORBIDDEN`). An invalid request is
+	// `BAD_USER_INPUT`.
 	Fits *Fit `json:"fits"`
 }
 
@@ -1505,10 +1509,11 @@ func (v *CountFitsResponse) GetFits() *Fit { return v.Fits }
 
 // CountFitsTogetherResponse is returned by CountFitsTogether on success.
 type CountFitsTogetherResponse struct {
-	// How many more consumers of several requests fit together, placed in turn: as many
-	// of each request as its `share`, then the same again, until the next one does not
-	// fit. `place` with the strategy `DEPTH_FIRST` places at least this many. One request
-	// has the numbers of `fits`. Otherwise like `fits`.
+	// How many more consumers of several requests fit together, placed in turn: as
+	// many of each request as its `share`, then the same again, until the next one
+	// does not fit. `place` with the strategy `DEPTH_FIRST` places at least
+	// `atLeast` consumers. One request has the numbers of `fits`. Otherwise like
+	// `fits`.
 	FitsTogether *Mix `json:"fitsTogether"`
 }
 
@@ -1530,7 +1535,7 @@ func (v *CountResourcesResourcesResourceConnection) GetTotalCount() int { return
 // CountResourcesResponse is returned by CountResources on success.
 type CountResourcesResponse struct {
 	// The visible resources: public ones and resources of the viewer's project; all
-	// for administrators and services. `metadata` of a list needs one more statement
+	// for administrators and services. Selecting `metadata` costs one more statement
 	// per page, which takes longer with more items.
 	Resources *CountResourcesResourcesResourceConnection `json:"resources"`
 }
@@ -1543,9 +1548,9 @@ func (v *CountResourcesResponse) GetResources() *CountResourcesResourcesResource
 // CreateCapabilityCreateCapabilityCreateCapabilityPayload includes the requested fields of the GraphQL type CreateCapabilityPayload.
 // The GraphQL type's documentation follows.
 //
-// What `createCapability` returns.
+// The registered capability.
 type CreateCapabilityCreateCapabilityCreateCapabilityPayload struct {
-	// The capability.
+	// The new registry entry.
 	Capability *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability `json:"capability"`
 }
 
@@ -1579,7 +1584,7 @@ func (v *CreateCapabilityCreateCapabilityCreateCapabilityPayloadCapability) GetP
 type CreateCapabilityInput struct {
 	// The name of the resource type.
 	ResourceType string `json:"resourceType"`
-	// The name, 1 to 255 characters.
+	// The name of the capability, 1 to 255 characters.
 	Name string `json:"name"`
 	// Whether only administrators and services may discover it. The operator sets the default, normally `true`.
 	Private optional.Of[bool] `json:"private,omitempty"`
@@ -1609,7 +1614,7 @@ func (v *CreateCapabilityResponse) GetCreateCapability() *CreateCapabilityCreate
 // CreateNamespaceCreateNamespaceCreateNamespacePayload includes the requested fields of the GraphQL type CreateNamespacePayload.
 // The GraphQL type's documentation follows.
 //
-// What `createNamespace` returns.
+// The created namespace.
 type CreateNamespaceCreateNamespaceCreateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *Namespace `json:"namespace"`
@@ -1695,7 +1700,7 @@ func (v *CreateNamespaceResponse) GetCreateNamespace() *CreateNamespaceCreateNam
 // CreateObjectCreateObjectCreateObjectPayload includes the requested fields of the GraphQL type CreateObjectPayload.
 // The GraphQL type's documentation follows.
 //
-// What `createObject` returns.
+// The created object, and its namespace.
 type CreateObjectCreateObjectCreateObjectPayload struct {
 	// The object as it is now.
 	ObjectDefinition *Object `json:"objectDefinition"`
@@ -1714,7 +1719,7 @@ type CreateObjectInput struct {
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// The description.
+	// The description that forms display.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The names of the required properties, each one of `properties`, distinct.
 	Required optional.Of[[]string] `json:"required,omitempty"`
@@ -1756,7 +1761,7 @@ func (v *CreateObjectResponse) GetCreateObject() *CreateObjectCreateObjectCreate
 // CreatePropertyCreatePropertyCreatePropertyPayload includes the requested fields of the GraphQL type CreatePropertyPayload.
 // The GraphQL type's documentation follows.
 //
-// What `createProperty` returns.
+// The created property, and its namespace.
 type CreatePropertyCreatePropertyCreatePropertyPayload struct {
 	// The property as it is now.
 	PropertyDefinition *Property `json:"propertyDefinition"`
@@ -1779,7 +1784,7 @@ type CreatePropertyInput struct {
 	Name string `json:"name"`
 	// The label to display; must not be empty.
 	Title string `json:"title"`
-	// The description.
+	// The description that forms display.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
@@ -1905,7 +1910,7 @@ func (v *CreatePropertyResponse) GetCreateProperty() *CreatePropertyCreateProper
 //
 // A created resource class.
 type CreateResourceClassCreateResourceClassCreateResourceClassPayload struct {
-	// The resource class.
+	// The new resource class.
 	ResourceClass *ResourceClass `json:"resourceClass"`
 }
 
@@ -1943,9 +1948,9 @@ func (v *CreateResourceClassResponse) GetCreateResourceClass() *CreateResourceCl
 // CreateResourceCreateResourceCreateResourcePayload includes the requested fields of the GraphQL type CreateResourcePayload.
 // The GraphQL type's documentation follows.
 //
-// What `createResource` returns.
+// The created resource.
 type CreateResourceCreateResourceCreateResourcePayload struct {
-	// The resource as it is now.
+	// The new resource.
 	Resource *Resource `json:"resource"`
 }
 
@@ -1970,7 +1975,7 @@ type CreateResourceInput struct {
 	Parent optional.Of[string] `json:"parent,omitempty"`
 	// The uuid (default: a new one). A taken or reserved one is `ALREADY_EXISTS`.
 	Uuid optional.Of[string] `json:"uuid,omitempty"`
-	// Metadata that users may change; each key once.
+	// Metadata that users may change: keys 1 to 255, values 1 to 1023 characters, each key once.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Metadata that only administrators and services may change. Its keys must differ from the keys of `metadata`.
 	ServiceMetadata optional.Of[[]*KeyValueInput] `json:"serviceMetadata,omitempty"`
@@ -2020,7 +2025,7 @@ func (v *CreateResourceInput) GetTags() optional.Of[[]string] { return v.Tags }
 //
 // A created resource provider.
 type CreateResourceProviderCreateResourceProviderCreateResourceProviderPayload struct {
-	// The provider.
+	// The new provider.
 	ResourceProvider *Provider `json:"resourceProvider"`
 }
 
@@ -2043,7 +2048,7 @@ type CreateResourceProviderInput struct {
 	ParentName optional.Of[string] `json:"parentName,omitempty"`
 	// Its inventories, at most 1000, each class once (default: none).
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
-	// The names of its traits, at most 1000 (default: none). Duplicates count once.
+	// The names of its traits, at most 1000, duplicates included (default: none).
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
 	// The uuids of its aggregates, at most 1000, each once (default: none).
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
@@ -2107,7 +2112,7 @@ func (v *CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPa
 // CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult includes the requested fields of the GraphQL type CreateResourceProvidersResult.
 // The GraphQL type's documentation follows.
 //
-// The outcome of one of the resource providers to create.
+// The outcome for one item of the input.
 type CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResult struct {
 	// Its problems; empty if it was created.
 	Errors []*CreateResourceProvidersCreateResourceProvidersCreateResourceProvidersPayloadResultsCreateResourceProvidersResultErrorsRowError `json:"errors"`
@@ -2247,7 +2252,7 @@ func (v *CreateResourceResponse) GetCreateResource() *CreateResourceCreateResour
 // CreateResourceTypeCreateResourceTypeCreateResourceTypePayload includes the requested fields of the GraphQL type CreateResourceTypePayload.
 // The GraphQL type's documentation follows.
 //
-// What `createResourceType` returns.
+// The created resource type.
 type CreateResourceTypeCreateResourceTypeCreateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *ResourceType `json:"resourceType"`
@@ -2305,7 +2310,7 @@ func (v *CreateResourcesCreateResourcesCreateResourcesPayload) GetResults() []*C
 // CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult includes the requested fields of the GraphQL type CreateResourcesResult.
 // The GraphQL type's documentation follows.
 //
-// The outcome of one of the resources to create.
+// The outcome for one item of the input.
 type CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResult struct {
 	// Its problems; empty if it was created.
 	Errors []*CreateResourcesCreateResourcesCreateResourcesPayloadResultsCreateResourcesResultErrorsRowError `json:"errors"`
@@ -2424,7 +2429,7 @@ func (v *CreateResourcesResponse) GetCreateResources() *CreateResourcesCreateRes
 //
 // A created trait.
 type CreateTraitCreateTraitCreateTraitPayload struct {
-	// The trait.
+	// The new trait.
 	Trait *Trait `json:"trait"`
 }
 
@@ -2465,11 +2470,11 @@ type DefaultRule struct {
 	ProjectId *string `json:"projectId"`
 	// Only resources with this metadata key; `null` for all. Values of the same namespace's rules do not count.
 	HasKey *string `json:"hasKey"`
-	// The value of `hasKey`; `null` without `hasKey`.
+	// The value that `hasKey` must have; `null` without `hasKey`.
 	HasValue *string `json:"hasValue"`
 	// The key that gets the value.
 	Key string `json:"key"`
-	// The value.
+	// The value that the key gets.
 	Value string `json:"value"`
 }
 
@@ -2500,7 +2505,7 @@ type DefaultRuleInput struct {
 	// Only resources with this metadata key and the value `hasValue`, for example a
 	// property of an image. Values of the same namespace's rules do not count.
 	HasKey optional.Of[string] `json:"hasKey,omitempty"`
-	// The value of `hasKey`; given with `hasKey` only.
+	// The value that `hasKey` must have, up to 1023 characters; given with `hasKey` only.
 	HasValue optional.Of[string] `json:"hasValue,omitempty"`
 	// The key that gets the value, 1 to 255 characters.
 	Key string `json:"key"`
@@ -2537,7 +2542,7 @@ type DefaultsResult struct {
 	Items []*ValueChange `json:"items"`
 	// The items that the resource loses, by key.
 	DeleteKeys []*ValueChange `json:"deleteKeys"`
-	// The problems that refuse the change, with paths such as `items[0].value`; empty if it was made.
+	// Why the change was refused, with paths such as `items[0].value`; empty if it was made.
 	Errors []*RowError `json:"errors"`
 }
 
@@ -2646,7 +2651,7 @@ func (v *DeleteAllocationsResponse) GetDeleteAllocations() *DeleteAllocationsDel
 // DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload includes the requested fields of the GraphQL type DeleteCapabilityPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteCapability` returns.
+// The deleted capability, and its values that `force` removed.
 type DeleteCapabilityDeleteCapabilityDeleteCapabilityPayload struct {
 	// The capability before the deletion.
 	Capability *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability `json:"capability"`
@@ -2689,9 +2694,9 @@ func (v *DeleteCapabilityDeleteCapabilityDeleteCapabilityPayloadCapability) GetP
 type DeleteCapabilityInput struct {
 	// The name of the resource type.
 	ResourceType string `json:"resourceType"`
-	// The name.
+	// The name of the capability.
 	Name string `json:"name"`
-	// Whether to remove its values from resources.
+	// Whether to also remove its values from resources. Otherwise a capability with values is `IN_USE`.
 	Force optional.Of[bool] `json:"force,omitempty"`
 }
 
@@ -2773,7 +2778,7 @@ func (v *DeleteInventoryResponse) GetDeleteInventory() *DeleteInventoryDeleteInv
 // DeleteMetadataDeleteMetadataDeleteMetadataPayload includes the requested fields of the GraphQL type DeleteMetadataPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteMetadata` returns.
+// The resource whose items were deleted.
 type DeleteMetadataDeleteMetadataDeleteMetadataPayload struct {
 	// The resource as it is now.
 	Resource *DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource `json:"resource"`
@@ -2789,7 +2794,7 @@ func (v *DeleteMetadataDeleteMetadataDeleteMetadataPayload) GetResource() *Delet
 //
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource struct {
-	// The metadata, by key; at most 128 items by default.
+	// The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -2802,7 +2807,7 @@ func (v *DeleteMetadataDeleteMetadataDeleteMetadataPayloadResource) GetMetadata(
 type DeleteMetadataInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// The keys, each once; not empty.
+	// The keys of the items, each once; not empty.
 	Keys []string `json:"keys"`
 	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -2834,7 +2839,7 @@ func (v *DeleteMetadataResponse) GetDeleteMetadata() *DeleteMetadataDeleteMetada
 // DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload includes the requested fields of the GraphQL type DeleteNamespaceContentsPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteNamespaceContents` returns.
+// The namespace that lost contents.
 type DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload struct {
 	// The namespace as it is now.
 	Namespace *Namespace `json:"namespace"`
@@ -2866,8 +2871,8 @@ func (v *DeleteNamespaceContentsInput) GetRevision() optional.Of[int] { return v
 
 // DeleteNamespaceContentsResponse is returned by DeleteNamespaceContents on success.
 type DeleteNamespaceContentsResponse struct {
-	// Deletes all contents of a namespace of the given kinds. It succeeds if there are
-	// none. A protected namespace is `PROTECTED`.
+	// Deletes all contents of the given kinds from a namespace. It succeeds if there
+	// are none. A protected namespace is `PROTECTED`.
 	DeleteNamespaceContents *DeleteNamespaceContentsDeleteNamespaceContentsDeleteNamespaceContentsPayload `json:"deleteNamespaceContents"`
 }
 
@@ -2879,7 +2884,7 @@ func (v *DeleteNamespaceContentsResponse) GetDeleteNamespaceContents() *DeleteNa
 // DeleteNamespaceDeleteNamespaceDeleteNamespacePayload includes the requested fields of the GraphQL type DeleteNamespacePayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteNamespace` returns.
+// The deleted namespace.
 type DeleteNamespaceDeleteNamespaceDeleteNamespacePayload struct {
 	// The namespace before the deletion.
 	Namespace *Namespace `json:"namespace"`
@@ -2919,7 +2924,7 @@ func (v *DeleteNamespaceResponse) GetDeleteNamespace() *DeleteNamespaceDeleteNam
 // DeleteObjectDeleteObjectDeleteObjectPayload includes the requested fields of the GraphQL type DeleteObjectPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteObject` returns.
+// The deleted object, and its namespace.
 type DeleteObjectDeleteObjectDeleteObjectPayload struct {
 	// The object before the deletion, without its properties.
 	ObjectDefinition *Object `json:"objectDefinition"`
@@ -2963,7 +2968,7 @@ func (v *DeleteObjectResponse) GetDeleteObject() *DeleteObjectDeleteObjectDelete
 // DeletePropertyDeletePropertyDeletePropertyPayload includes the requested fields of the GraphQL type DeletePropertyPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteProperty` returns.
+// The deleted property, and its namespace.
 type DeletePropertyDeletePropertyDeletePropertyPayload struct {
 	// The property before the deletion.
 	PropertyDefinition *Property `json:"propertyDefinition"`
@@ -3025,7 +3030,7 @@ func (v *DeleteResourceClassDeleteResourceClassDeleteResourceClassPayload) GetRe
 
 // A resource class to delete.
 type DeleteResourceClassInput struct {
-	// The name.
+	// The name of the resource class.
 	Name string `json:"name"`
 	// Whether to check only, without deleting it.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -3053,7 +3058,7 @@ func (v *DeleteResourceClassResponse) GetDeleteResourceClass() *DeleteResourceCl
 // DeleteResourceDeleteResourceDeleteResourcePayload includes the requested fields of the GraphQL type DeleteResourcePayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteResource` returns.
+// The deleted resource.
 type DeleteResourceDeleteResourceDeleteResourcePayload struct {
 	// The resource before the deletion.
 	Resource *Resource `json:"resource"`
@@ -3130,8 +3135,9 @@ func (v *DeleteResourceProviderResponse) GetDeleteResourceProvider() *DeleteReso
 
 // DeleteResourceResponse is returned by DeleteResource on success.
 type DeleteResourceResponse struct {
-	// Deletes a resource with its metadata, capabilities and tags. A resource with
-	// children or with a linked resource provider is `IN_USE`.
+	// Deletes a resource with its metadata, capabilities and tags. Members delete
+	// resources of their project (else `FORBIDDEN`, or `NOT_FOUND` for hidden ones).
+	// A resource with children or with a linked resource provider is `IN_USE`.
 	DeleteResource *DeleteResourceDeleteResourceDeleteResourcePayload `json:"deleteResource"`
 }
 
@@ -3143,7 +3149,7 @@ func (v *DeleteResourceResponse) GetDeleteResource() *DeleteResourceDeleteResour
 // DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload includes the requested fields of the GraphQL type DeleteResourceTypePayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteResourceType` returns.
+// The deleted resource type.
 type DeleteResourceTypeDeleteResourceTypeDeleteResourceTypePayload struct {
 	// The resource type before the deletion.
 	ResourceType *ResourceType `json:"resourceType"`
@@ -3178,7 +3184,7 @@ func (v *DeleteResourceTypeResponse) GetDeleteResourceType() *DeleteResourceType
 // DeleteTagDeleteTagDeleteTagPayload includes the requested fields of the GraphQL type DeleteTagPayload.
 // The GraphQL type's documentation follows.
 //
-// What `deleteTag` returns.
+// The deleted tag, and its namespace.
 type DeleteTagDeleteTagDeleteTagPayload struct {
 	// The tag before the deletion.
 	Tag *Tag `json:"tag"`
@@ -3229,7 +3235,7 @@ func (v *DeleteTraitDeleteTraitDeleteTraitPayload) GetTrait() *Trait { return v.
 
 // A trait to delete.
 type DeleteTraitInput struct {
-	// The name.
+	// The name of the trait.
 	Name string `json:"name"`
 	// Whether to check only, without deleting it.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -3257,7 +3263,7 @@ func (v *DeleteTraitResponse) GetDeleteTrait() *DeleteTraitDeleteTraitDeleteTrai
 // DeletedAllocations includes the requested fields of the GraphQL type DeleteAllocationsForManyResult.
 // The GraphQL type's documentation follows.
 //
-// The outcome of one of the consumers to clear.
+// The outcome for one consumer of the input.
 type DeletedAllocations struct {
 	// The consumer before the deletion, with its allocations; `null` if it has problems.
 	Consumer *Consumer `json:"consumer"`
@@ -3274,7 +3280,7 @@ func (v *DeletedAllocations) GetErrors() []*RowError { return v.Errors }
 // DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload includes the requested fields of the GraphQL type DisassociateResourceTypePayload.
 // The GraphQL type's documentation follows.
 //
-// What `disassociateResourceType` returns.
+// The deleted association, and its namespace.
 type DisassociateResourceTypeDisassociateResourceTypeDisassociateResourceTypePayload struct {
 	// The association before the deletion.
 	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
@@ -3320,13 +3326,13 @@ func (v *DisassociateResourceTypeResponse) GetDisassociateResourceType() *Disass
 
 // A pass to end.
 type EndSyncInput struct {
-	// The name of the other system.
+	// The name of the other system, as in the pages of the pass.
 	Origin string `json:"origin"`
-	// The region.
+	// The region, as in the pages of the pass.
 	Region string `json:"region"`
-	// The kind of things.
+	// The kind of things, as in the pages of the pass.
 	Kind string `json:"kind"`
-	// The pass.
+	// The uuid of the pass, as in its pages.
 	Pass string `json:"pass"`
 	// Whether every page was read without an error.
 	Complete bool `json:"complete"`
@@ -3342,9 +3348,9 @@ type EndSyncInput struct {
 	MaxGone optional.Of[int] `json:"maxGone,omitempty"`
 	// The largest share of all things that one pass may declare gone, 0 to 1.
 	MaxGoneShare optional.Of[float64] `json:"maxGoneShare,omitempty"`
-	// Lifts both limits, and lets a pass without things count.
+	// Whether to lift both limits, and to let a pass without things count.
 	AllowGone optional.Of[bool] `json:"allowGone,omitempty"`
-	// The time from being gone to the deletion, in seconds.
+	// The time from when a thing is gone to the deletion of its resource, in seconds.
 	DeleteAfter optional.Of[int] `json:"deleteAfter,omitempty"`
 }
 
@@ -3390,10 +3396,10 @@ func (v *EndSyncInput) GetDeleteAfter() optional.Of[int] { return v.DeleteAfter 
 // EndSyncResponse is returned by EndSync on success.
 type EndSyncResponse struct {
 	// Ends a pass over a kind. If the pass read everything (`complete`, and no
-	// `unknown` row), things that were absent from two such passes in a row, or named
-	// in `absent`, are gone from now on: `goneAt` of their origin is set. Their
-	// resources are deleted after a delay. A resource stays while it has children, a
-	// resource provider or allocations.
+	// `unknown` row), things that were absent from two such passes in a row, or
+	// named in `absent`, are gone from now on: `goneAt` of their origin is set.
+	// Their resources are deleted after a delay, at most 1000 by one call. A
+	// resource stays while it has children, a resource provider or allocations.
 	//
 	// If more things are absent than a limit permits, or the pass read none, none of
 	// them is gone, and `refused` is their number.
@@ -3410,7 +3416,7 @@ func (v *EndSyncResponse) GetEndSync() *SyncEnd { return v.EndSync }
 // EnsureTraitsEnsureTraitsEnsureTraitsPayload includes the requested fields of the GraphQL type EnsureTraitsPayload.
 // The GraphQL type's documentation follows.
 //
-// The traits that exist.
+// The traits of the input, which all exist now.
 type EnsureTraitsEnsureTraitsEnsureTraitsPayload struct {
 	// All traits of the input, each once, by name.
 	Traits []*Trait `json:"traits"`
@@ -3426,7 +3432,7 @@ func (v *EnsureTraitsEnsureTraitsEnsureTraitsPayload) GetCreated() []string { re
 
 // The traits that must exist.
 type EnsureTraitsInput struct {
-	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	// The names, 1 to 1000, duplicates included: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Names []string `json:"names"`
 	// Whether to return what would be created, without creating it.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -3440,10 +3446,10 @@ func (v *EnsureTraitsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // EnsureTraitsResponse is returned by EnsureTraits on success.
 type EnsureTraitsResponse struct {
-	// Creates the custom traits that are missing, all or none. Traits that exist stay
-	// as they are, standard ones included, and are no error. Duplicates count once.
-	// Each created trait has an audit event. Needs the admin or service role
-	// (`FORBIDDEN`). Malformed names, no name, and more than 1000 names are
+	// Creates the custom traits that are missing, all or none. Traits that exist
+	// stay as they are, standard ones included, and are no error. Duplicates are
+	// allowed. Each created trait has an audit event. Needs the admin or service
+	// role (`FORBIDDEN`). Malformed names, no name, and more than 1000 names are
 	// `BAD_USER_INPUT`.
 	EnsureTraits *EnsureTraitsEnsureTraitsEnsureTraitsPayload `json:"ensureTraits"`
 }
@@ -3514,11 +3520,12 @@ func (v *ExplanationStep) GetRemaining() int { return v.Remaining }
 // ExportNamespacesResponse is returned by ExportNamespaces on success.
 type ExportNamespacesResponse struct {
 	// The text of one definition file for each namespace, by name. Equal namespaces
-	// have equal files, and importing a file results in the same definitions. Files do
-	// not contain members and the origin. More than 1000 namespaces and a duplicate
-	// name are `BAD_USER_INPUT`, an unknown name is `NOT_FOUND`. More than 8 MiB of
-	// definitions are `QUERY_TOO_COMPLEX`: request fewer namespaces, or a single one
-	// by `GET /export?name=...`.
+	// have equal files, and importing a file results in the same definitions. Files
+	// do not contain members and the origin. More than 1000 namespaces and a
+	// duplicate name are `BAD_USER_INPUT`, an unknown name is `NOT_FOUND` unless
+	// `resourceTypes` is given. More than 8 MiB of definitions are
+	// `QUERY_TOO_COMPLEX`: request fewer namespaces, or a single one by `GET
+	// /export?name=...`.
 	ExportNamespaces []string `json:"exportNamespaces"`
 }
 
@@ -3535,7 +3542,7 @@ type Failure struct {
 	CapabilityValue *string `json:"capabilityValue"`
 	// Number of consumers with allocations on the failed hosts.
 	Consumers int `json:"consumers"`
-	// Whether all of them fit elsewhere.
+	// Whether all these consumers fit elsewhere.
 	Survives bool `json:"survives"`
 	// Number of consumers that do not fit elsewhere.
 	UnplacedCount int `json:"unplacedCount"`
@@ -3632,15 +3639,16 @@ func (v *FindCandidatesOfResponse) GetResource() *FindCandidatesOfResource { ret
 
 // FindCandidatesResponse is returned by FindCandidates on success.
 type FindCandidatesResponse struct {
-	// Every combination of providers that could serve a request now. The arguments up
-	// to `inTree` are the unsuffixed group: its resource classes may come from several
-	// providers of one tree and from providers that share with the tree. Exactly one
-	// provider serves each of `groups`.
+	// Every combination of providers that could serve a request now. The arguments
+	// up to `firstOf` are the unsuffixed group: its resource classes may come from
+	// several providers of one tree and from providers that share with the tree.
+	// Exactly one provider serves each of `groups`.
 	//
-	// Candidates have one total order, `orderBy`. The answer shows one instant, except
-	// `resource` of a provider. It reserves nothing: the claim checks again. Only
-	// `hosts` runs SQL, in one statement. Needs any role (`FORBIDDEN`). A request
-	// whose search takes too many steps is `QUERY_TOO_COMPLEX`.
+	// Candidates have one total order, `orderBy`. The answer shows one instant,
+	// except `resource` of a provider. It reserves nothing: the claim checks again.
+	// Only `hosts`, here and in `preferences`, runs SQL. Needs any role
+	// (`FORBIDDEN`). A request whose search takes too many steps is
+	// `QUERY_TOO_COMPLEX`.
 	AllocationCandidates *Candidates `json:"allocationCandidates"`
 }
 
@@ -3701,11 +3709,11 @@ func (v *FitLimit) GetProviders() int { return v.Providers }
 // GroupAlternative includes the requested fields of the GraphQL type GroupAlternative.
 // The GraphQL type's documentation follows.
 //
-// The alternative of a group.
+// The alternative that a candidate uses for a group.
 type GroupAlternative struct {
 	// The suffix of the group; the empty string for the unsuffixed group.
 	Suffix string `json:"suffix"`
-	// The index in `firstOf`.
+	// The index of the alternative in `firstOf` of the group, from 0.
 	Index int `json:"index"`
 }
 
@@ -3760,7 +3768,7 @@ func (v *GroupAlternativeInput) GetMemberOf() optional.Of[[]*AggregateFilter] { 
 type GroupMappingInput struct {
 	// The suffix of the group, distinct: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty string for the unsuffixed group.
 	Suffix string `json:"suffix"`
-	// The uuids of the providers, at least one; duplicates count once.
+	// The uuids of the providers, at least one; duplicates are stored once.
 	Providers []string `json:"providers"`
 }
 
@@ -3789,7 +3797,7 @@ var AllGroupPolicy = []GroupPolicy{
 type HostPolicy string
 
 const (
-	// Any.
+	// Any host.
 	HostPolicyAny HostPolicy = "ANY"
 	// A host that no other consumer of the policy is on.
 	HostPolicyDistinct HostPolicy = "DISTINCT"
@@ -3807,7 +3815,7 @@ var AllHostPolicy = []HostPolicy{
 type IgnoredKeyReason string
 
 const (
-	// No rule reads it.
+	// No rule of placement reads the key.
 	IgnoredKeyReasonNoRule IgnoredKeyReason = "NO_RULE"
 	// The amount is 0. A key of `resources:` with 0 still removes the class.
 	IgnoredKeyReasonZeroAmount IgnoredKeyReason = "ZERO_AMOUNT"
@@ -3845,10 +3853,11 @@ var AllImportMode = []ImportMode{
 // ImportNamespacesImportNamespacesImportNamespacesPayload includes the requested fields of the GraphQL type ImportNamespacesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `importNamespaces` returns.
+// The results of an import and, in a dry run, the problems that it would cause.
 type ImportNamespacesImportNamespacesImportNamespacesPayload struct {
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 	// The result for each document, in order.
 	Reports []*ImportReport `json:"reports"`
@@ -3872,7 +3881,7 @@ type ImportNamespacesInput struct {
 	Atomic optional.Of[bool] `json:"atomic,omitempty"`
 	// What to do with an existing namespace. A new one is created in every mode.
 	Mode optional.Of[ImportMode] `json:"mode,omitempty"`
-	// Whether `OVERWRITE` may overwrite protected namespaces, and `PREFER_NEW` may remove properties from their objects. Otherwise this is `PROTECTED` in the report.
+	// Whether `OVERWRITE` may overwrite protected namespaces, and `PREFER_NEW` may remove properties from their objects. Otherwise this is `PROTECTED` in the report, as for editors in any case.
 	IncludeProtected optional.Of[bool] `json:"includeProtected,omitempty"`
 	// Whether to store nothing, and to return the expected result of each document
 	// after the documents before it, and in `problems` the metadata that would break.
@@ -3937,13 +3946,13 @@ const (
 	ImportOutcomeCreated ImportOutcome = "CREATED"
 	// The namespace existed and was changed.
 	ImportOutcomeUpdated ImportOutcome = "UPDATED"
-	// The namespace existed and equals the document.
+	// The namespace existed, and the document changes nothing in it.
 	ImportOutcomeUnchanged ImportOutcome = "UNCHANGED"
 	// The namespace existed, differs from the document and was left unchanged.
 	ImportOutcomeSkipped ImportOutcome = "SKIPPED"
 	// The namespace has the origin `cadastre`, was unloaded or deleted, and was not created again; see `includeUnloaded`.
 	ImportOutcomeUnloaded ImportOutcome = "UNLOADED"
-	// The document cannot be imported, see `errors`.
+	// The document was not imported; see `errors`.
 	ImportOutcomeFailed ImportOutcome = "FAILED"
 )
 
@@ -3994,7 +4003,7 @@ type Inventory struct {
 	ResourceClass string `json:"resourceClass"`
 	// The total amount, 1 to 2147483647.
 	Total int `json:"total"`
-	// The reserved amount.
+	// The part of the total that no allocation may use.
 	Reserved int `json:"reserved"`
 	// The minimum of one allocation.
 	MinUnit int `json:"minUnit"`
@@ -4002,7 +4011,7 @@ type Inventory struct {
 	MaxUnit int `json:"maxUnit"`
 	// The step of allocations: an allocation is a multiple of it.
 	StepSize int `json:"stepSize"`
-	// The overcommit ratio.
+	// The overcommit ratio, a factor of `capacity`.
 	AllocationRatio float64 `json:"allocationRatio"`
 	// (total - reserved) × allocationRatio, rounded down.
 	Capacity int64 `json:"capacity"`
@@ -4011,7 +4020,7 @@ type Inventory struct {
 	// The part of `used` that held consumers use; `null` for a viewer who does not see
 	// the consumers of all projects.
 	Held *int64 `json:"held"`
-	// Capacity minus used; negative when overcommitted beyond the capacity.
+	// Capacity minus used; negative if more is used than the capacity.
 	Free int64 `json:"free"`
 }
 
@@ -4048,7 +4057,7 @@ func (v *Inventory) GetHeld() *int64 { return v.Held }
 // GetFree returns Inventory.Free, and is useful for accessing the field via an interface.
 func (v *Inventory) GetFree() int64 { return v.Free }
 
-// An inventory.
+// The amount of a resource class that a provider has, and how it may be allocated.
 type InventoryInput struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
@@ -4093,7 +4102,7 @@ type Item struct {
 	Key string `json:"key"`
 	// The value, 1 to 1023 characters; 0 to 65535 if a sync wrote it.
 	Value string `json:"value"`
-	// Whether users may change and delete the item; `false` reserves it to administrators and services.
+	// Whether users may change and delete the item, unless the operator protects its key; `false` reserves it to administrators and services.
 	UserModifiable bool `json:"userModifiable"`
 }
 
@@ -4111,7 +4120,7 @@ func (v *Item) GetUserModifiable() bool { return v.UserModifiable }
 //
 // A metadata key in use.
 type KeyInUse struct {
-	// The key.
+	// The key, case-sensitive.
 	Key string `json:"key"`
 	// The number of visible resources with the key.
 	ResourceCount int `json:"resourceCount"`
@@ -4141,10 +4150,11 @@ func (v *KeyValueInput) GetValue() string { return v.Value }
 
 // LastRefusalResponse is returned by LastRefusal on success.
 type LastRefusalResponse struct {
-	// Why the last `place` for a consumer was refused, for lack of room or quota: for
-	// a day, or until the consumer has allocations. `null` if there was no refusal.
-	// Dry runs do not count. Only administrators and services see consumers of other
-	// projects; others get `null`. Needs any role (`FORBIDDEN`).
+	// Why the last `place` for a consumer was refused, for lack of room or quota. It
+	// is kept for a day, or until the consumer has allocations; of more than 20000
+	// refusals, the oldest are deleted. `null` if there was no refusal. Dry runs do
+	// not count. Only administrators and services see consumers of other projects;
+	// others get `null`. Needs any role (`FORBIDDEN`).
 	LastRefusal *PlaceRefusal `json:"lastRefusal"`
 }
 
@@ -4193,7 +4203,7 @@ func (v *LatestChangeResponse) GetChanges() *LatestChangeChangesChangeConnection
 
 // How much of a resource class a project may use.
 type Limit struct {
-	// The id of the project.
+	// The id of the project whose consumers count.
 	ProjectId string `json:"projectId"`
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
@@ -4538,12 +4548,12 @@ func (v *ListCapacityHistoryCapacityHistoryCapacityBucketConnection) GetPageInfo
 
 // ListCapacityHistoryResponse is returned by ListCapacityHistory on success.
 type ListCapacityHistoryResponse struct {
-	// The capacity as it was: rows of buckets of time, the oldest first, then by group
-	// and class. The servers take a sample every five minutes, and of projects every
-	// hour. Buckets of five minutes are kept for 8 days, of an hour for 35 days, of a
-	// day for 400 days; the last one grows until its end. Totals include all projects.
-	// Rows of projects are visible with their consumers, rows of flavors with the
-	// flavor. Needs any role (`FORBIDDEN`). An invalid filter is
+	// The capacity as it was: rows of buckets of time, the oldest first, then by
+	// group and class. The servers take a sample every five minutes, and of projects
+	// every hour. Buckets of five minutes are kept for 8 days, of an hour for 35
+	// days, of a day for 400 days; the newest bucket grows until its end. Totals
+	// include all projects. Rows of projects are visible with their consumers, rows
+	// of flavors with the flavor. Needs any role (`FORBIDDEN`). An invalid filter is
 	// `BAD_USER_INPUT`.
 	CapacityHistory *ListCapacityHistoryCapacityHistoryCapacityBucketConnection `json:"capacityHistory"`
 }
@@ -4832,7 +4842,7 @@ func (v *ListOriginsResourcesResourceConnection) GetPageInfo() *PageInfo { retur
 // ListOriginsResponse is returned by ListOrigins on success.
 type ListOriginsResponse struct {
 	// The visible resources: public ones and resources of the viewer's project; all
-	// for administrators and services. `metadata` of a list needs one more statement
+	// for administrators and services. Selecting `metadata` costs one more statement
 	// per page, which takes longer with more items.
 	Resources *ListOriginsResourcesResourceConnection `json:"resources"`
 }
@@ -5012,7 +5022,7 @@ func (v *ListResourceTypesResourceTypesResourceTypeConnection) GetPageInfo() *Pa
 
 // ListResourceTypesResponse is returned by ListResourceTypes on success.
 type ListResourceTypesResponse struct {
-	// The resource types, except types used only by hidden namespaces.
+	// The resource types. A type that an association or a sync created is hidden unless a visible namespace or resource has it.
 	ResourceTypes *ListResourceTypesResourceTypesResourceTypeConnection `json:"resourceTypes"`
 }
 
@@ -5041,7 +5051,7 @@ func (v *ListResourcesResourcesResourceConnection) GetPageInfo() *PageInfo { ret
 // ListResourcesResponse is returned by ListResources on success.
 type ListResourcesResponse struct {
 	// The visible resources: public ones and resources of the viewer's project; all
-	// for administrators and services. `metadata` of a list needs one more statement
+	// for administrators and services. Selecting `metadata` costs one more statement
 	// per page, which takes longer with more items.
 	Resources *ListResourcesResourcesResourceConnection `json:"resources"`
 }
@@ -5175,7 +5185,7 @@ func (v *ListUsagesResponse) GetUsages() []*Usage { return v.Usages }
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ListedResource struct {
 	Resource `json:"-"`
-	// The metadata, by key; at most 128 items by default.
+	// The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -5362,11 +5372,11 @@ func (v *MetadataCondition) GetContains() optional.Of[string] { return v.Contain
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition in this namespace. A dry run uses the new name, which need not exist.
+	// With a definition in this namespace. A dry run that renames it uses the new name.
 	Namespace optional.Of[string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key optional.Of[string] `json:"key,omitempty"`
-	// Of this rule.
+	// That violate this rule.
 	Rule optional.Of[ViolationRule] `json:"rule,omitempty"`
 	// Of resources that match, for example of a type or of a project.
 	Resources optional.Of[ResourceFilter] `json:"resources,omitempty"`
@@ -5574,7 +5584,7 @@ type Namespace struct {
 	Name string `json:"name"`
 	// The name to display, 1 to 80 characters (default: the name).
 	DisplayName string `json:"displayName"`
-	// The description, up to 500 characters.
+	// The description, up to 500 characters; `null` for none.
 	Description *string `json:"description"`
 	// Who may see the namespace and its contents.
 	Visibility Visibility `json:"visibility"`
@@ -5630,7 +5640,7 @@ const (
 	NamespaceContentProperties NamespaceContent = "PROPERTIES"
 	// The objects, with their properties.
 	NamespaceContentObjects NamespaceContent = "OBJECTS"
-	// The tags.
+	// The tags of the namespace.
 	NamespaceContentTags NamespaceContent = "TAGS"
 )
 
@@ -5763,7 +5773,7 @@ func (v *NamespaceNamesResponse) GetNamespaces() *NamespaceNamesNamespacesNamesp
 type NamespaceOrder struct {
 	// The field to order by.
 	Field NamespaceOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
@@ -5839,9 +5849,9 @@ type Object struct {
 	Id string `json:"id"`
 	// The name, unique in its namespace, 1 to 80 characters. It has no prefix.
 	Name string `json:"name"`
-	// The description.
+	// The description that forms display; `null` for none.
 	Description *string `json:"description"`
-	// The names of the required properties; through an association with its prefix.
+	// The names of the required properties. Read through an association, they have its prefix.
 	Required []string `json:"required"`
 	// The properties of the object, in their order; at most 1000.
 	Properties []*PropertyName `json:"properties"`
@@ -5893,7 +5903,7 @@ func (v *ObjectCount) GetTotalCount() int { return v.TotalCount }
 type ObjectInput struct {
 	// The name, unique in its namespace: 1 to 80 characters, no slash and no control characters.
 	Name string `json:"name"`
-	// The description.
+	// The description that forms display.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The names of the required properties, each one of `properties`, distinct.
 	Required optional.Of[[]string] `json:"required,omitempty"`
@@ -5980,15 +5990,16 @@ func (v *PlaceConsumerInput) GetType() optional.Of[string] { return v.Type }
 
 // PlaceConsumersResponse is returned by PlaceConsumers on success.
 type PlaceConsumersResponse struct {
-	// Chooses candidates for consumers and claims them, in one transaction. Consumers
-	// are placed one after the other: each takes the first candidate, in the order of
-	// `strategy`, after those before it; with `RANDOM` they take the roots in turn. If
-	// other claims are faster, the server chooses again, up to 8 times
-	// (`UNAVAILABLE`). A consumer without a candidate is `CAPACITY_EXCEEDED` in its
-	// result, one whose candidate would exceed a limit of its project
-	// `QUOTA_EXCEEDED`, one with allocations already `CONCURRENT_UPDATE`, and
-	// `explain` says why there is no room. Needs the admin or service role (`FORBIDDEN`). An invalid
-	// request is `BAD_USER_INPUT`, a search with too many steps `QUERY_TOO_COMPLEX`.
+	// Chooses candidates for consumers and claims them, in one transaction.
+	// Consumers are placed one after the other: each takes the first candidate, in
+	// the order of `strategy`, after those before it; with `RANDOM` they take the
+	// roots in turn. If other claims are faster, the server chooses again, at most 8
+	// times in all, and then answers `UNAVAILABLE`. A consumer without a candidate
+	// is `CAPACITY_EXCEEDED` in its result, one whose candidate would exceed a limit
+	// of its project `QUOTA_EXCEEDED`, one with allocations already
+	// `CONCURRENT_UPDATE`, and `explain` says why there is no room. Needs the admin
+	// or service role (`FORBIDDEN`). An invalid request is `BAD_USER_INPUT`, a
+	// search with too many steps `QUERY_TOO_COMPLEX`.
 	Place *Placed `json:"place"`
 }
 
@@ -6004,7 +6015,7 @@ type PlaceInput struct {
 	// Weighted conditions on hosts, at most 64. The highest score comes first, and
 	// `strategy` orders equal scores. Preferences exclude nothing.
 	Preferences optional.Of[[]*PreferenceInput] `json:"preferences,omitempty"`
-	// The order of the candidates; a consumer takes the first.
+	// The order of the candidates; a consumer takes the first. `BREADTH_FIRST` chooses like `DEPTH_FIRST`.
 	Strategy optional.Of[CandidateOrder] `json:"strategy,omitempty"`
 	// The seed of `RANDOM`; other strategies ignore it.
 	Seed optional.Of[int] `json:"seed,omitempty"`
@@ -6089,7 +6100,7 @@ func (v *PlacePolicyInput) GetSpread() optional.Of[ZoneSpreadInput] { return v.S
 type PlaceRefusal struct {
 	// The uuid of the consumer.
 	Consumer string `json:"consumer"`
-	// The id of the project.
+	// The id of the project that the consumer was to belong to.
 	ProjectId string `json:"projectId"`
 	// When the place was refused.
 	RefusedAt time.Time `json:"refusedAt"`
@@ -6118,7 +6129,7 @@ func (v *PlaceRefusal) GetExplain() *CandidateExplanation { return v.Explain }
 // PlaceResult includes the requested fields of the GraphQL type PlaceResult.
 // The GraphQL type's documentation follows.
 //
-// The outcome of one of the consumers to place.
+// The outcome for one consumer of the input.
 type PlaceResult struct {
 	// The consumer with its allocations; `null` if it was not placed.
 	Consumer *Consumer `json:"consumer"`
@@ -6149,7 +6160,7 @@ func (v *PlaceResult) GetErrors() []*RowError { return v.Errors }
 type Placed struct {
 	// One outcome per consumer of the input, in order.
 	Results []*PlaceResult `json:"results"`
-	// Why there is no room for a consumer after the consumers before it; `null` if all have room. Computed only when selected.
+	// Why there is no room for the first consumer without a candidate, after the consumers before it; `null` if all have room. Computed only when selected.
 	Explain *CandidateExplanation `json:"explain"`
 }
 
@@ -6163,7 +6174,7 @@ func (v *Placed) GetExplain() *CandidateExplanation { return v.Explain }
 type PlacementRequestInput struct {
 	// The amounts of the unsuffixed group, at most 64 classes, each once.
 	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
-	// Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once.
+	// Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256, duplicates included.
 	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
 	// At least one provider of the unsuffixed group must have at least one of these traits. `[]` is no constraint.
 	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
@@ -6183,7 +6194,7 @@ type PlacementRequestInput struct {
 	Groups optional.Of[[]*RequestGroupInput] `json:"groups,omitempty"`
 	// Whether groups with a suffix may share a provider.
 	GroupPolicy optional.Of[GroupPolicy] `json:"groupPolicy,omitempty"`
-	// Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets.
+	// Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others, or the same. At most 64 sets.
 	SameSubtree optional.Of[[]*SubtreeInput] `json:"sameSubtree,omitempty"`
 	// Traits that the root of the candidate's tree itself must have.
 	RootRequired optional.Of[[]string] `json:"rootRequired,omitempty"`
@@ -6282,7 +6293,7 @@ func (v *PlanDrainDrainPlan) GetUnplaced() []*PlanDrainDrainPlanUnplacedUnplaced
 //
 // The move of one consumer.
 type PlanDrainDrainPlanMovesDrainMove struct {
-	// The consumer.
+	// The consumer to move.
 	Consumer *PlanDrainDrainPlanMovesDrainMoveConsumer `json:"consumer"`
 	// The generation of the consumer in the plan.
 	ConsumerGeneration int `json:"consumerGeneration"`
@@ -6377,7 +6388,7 @@ func (v *PlanDrainDrainPlanMovesDrainMoveConsumer) GetUuid() string { return v.U
 //
 // A consumer that does not fit elsewhere.
 type PlanDrainDrainPlanUnplacedUnplacedConsumer struct {
-	// The consumer.
+	// The consumer without a place.
 	Consumer *PlanDrainDrainPlanUnplacedUnplacedConsumerConsumer `json:"consumer"`
 	// The amounts that the consumer loses, by resource class.
 	Resources []*PlanDrainDrainPlanUnplacedUnplacedConsumerResourcesResourceAmount `json:"resources"`
@@ -6466,7 +6477,7 @@ func (v *PlanRebalanceRebalancePlan) GetMoves() []*PlanRebalanceRebalancePlanMov
 //
 // The move of one consumer, and the effect on the requests.
 type PlanRebalanceRebalancePlanMovesRebalanceMove struct {
-	// The consumer.
+	// The consumer to move.
 	Consumer *PlanRebalanceRebalancePlanMovesRebalanceMoveConsumer `json:"consumer"`
 	// The generation of the consumer in the plan.
 	ConsumerGeneration int `json:"consumerGeneration"`
@@ -6634,9 +6645,9 @@ func (v *PreferenceInput) GetWeight() int { return v.Weight }
 //
 // A preference and whether it holds for a candidate.
 type PreferenceTerm struct {
-	// The index in `preferences`.
+	// The index of the preference in `preferences`, from 0.
 	Index int `json:"index"`
-	// The weight.
+	// The weight that the preference adds to the score where it holds.
 	Weight int `json:"weight"`
 	// Whether the weight is in the score.
 	Holds bool `json:"holds"`
@@ -6659,9 +6670,9 @@ type Property struct {
 	Name string `json:"name"`
 	// The name without prefix, unique in its namespace or object, 1 to 80 characters.
 	BaseName string `json:"baseName"`
-	// The label to display.
+	// The label that forms display.
 	Title string `json:"title"`
-	// The description.
+	// The description that forms display; `null` for none.
 	Description *string `json:"description"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
@@ -6803,7 +6814,7 @@ type PropertyInput struct {
 	Name string `json:"name"`
 	// The label to display; must not be empty.
 	Title string `json:"title"`
-	// The description.
+	// The description that forms display.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values.
 	Type PropertyType `json:"type"`
@@ -6925,7 +6936,7 @@ const (
 	PropertyTypeNumber PropertyType = "NUMBER"
 	// `true` or `false`.
 	PropertyTypeBoolean PropertyType = "BOOLEAN"
-	// Several values of one primitive type, see `itemType` and `itemEnum`.
+	// Several values of one primitive type: see `itemType` and `itemEnum`.
 	PropertyTypeArray PropertyType = "ARRAY"
 )
 
@@ -6943,7 +6954,7 @@ type Provider struct {
 	Uuid string `json:"uuid"`
 	// The name, unique, 1 to 200 characters.
 	Name string `json:"name"`
-	// A counter of changes. A mutation with a stale generation is refused.
+	// A counter of changes. A mutation with a stale generation is `CONCURRENT_UPDATE`.
 	Generation int `json:"generation"`
 	// The parent; `null` for a root.
 	Parent *ProviderName `json:"parent"`
@@ -7007,7 +7018,7 @@ func (v *ProviderAllocationInput) GetResources() []*ResourceAmountInput { return
 
 // Amounts on a provider.
 type ProviderAmounts struct {
-	// The provider.
+	// The provider that serves the amounts.
 	Provider *ProviderName `json:"provider"`
 	// The amounts, by resource class.
 	Resources []*ProviderAmountsResourcesResourceAmount `json:"resources"`
@@ -7666,7 +7677,7 @@ func (v *ReadConsumerResponse) GetConsumer() *Consumer { return v.Consumer }
 //
 // A namespace as it applies to a resource type through one of its associations.
 type ReadDefinitionsDefinitionsAppliedNamespace struct {
-	// The namespace.
+	// The namespace with the definitions.
 	Namespace *Namespace `json:"namespace"`
 	// The association through which it applies.
 	Association *Association `json:"association"`
@@ -7708,7 +7719,7 @@ func (v *ReadDefinitionsResponse) GetDefinitions() []*ReadDefinitionsDefinitions
 //
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadMetadataResource struct {
-	// The metadata, by key; at most 128 items by default.
+	// The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -7732,7 +7743,7 @@ func (v *ReadMetadataResponse) GetResource() *ReadMetadataResource { return v.Re
 type ReadNamespaceNamespace struct {
 	Namespace `json:"-"`
 	// The projects that the namespace is shared with, by id. Administrators and the
-	// owning project see all, other projects only themselves.
+	// owning project see all, other projects only their own entry and `*`.
 	Members []*Member `json:"members"`
 	// The same as `properties`, by name, in pages.
 	PropertyConnection *PropertyCount `json:"propertyConnection"`
@@ -7969,7 +7980,7 @@ type ReadPlacementRequestPlacementRequest struct {
 	Forbidden []string `json:"forbidden"`
 	// Whether the groups with a suffix may share a provider (default `NONE`).
 	GroupPolicy GroupPolicy `json:"groupPolicy"`
-	// The ignored keys, by key; at most 128.
+	// The ignored keys, by key; at most as many as the resource has items.
 	Ignored []*ReadPlacementRequestPlacementRequestIgnoredIgnoredKey `json:"ignored"`
 	// The problems of keys, by key, such as unknown or hidden names. A key with a problem has no effect, and a request with problems is not searched.
 	Problems []*ReadPlacementRequestPlacementRequestProblemsKeyProblem `json:"problems"`
@@ -8007,9 +8018,9 @@ func (v *ReadPlacementRequestPlacementRequest) GetProblems() []*ReadPlacementReq
 //
 // An ignored metadata key.
 type ReadPlacementRequestPlacementRequestIgnoredIgnoredKey struct {
-	// The key.
+	// The metadata key.
 	Key string `json:"key"`
-	// The value.
+	// The value of the key.
 	Value string `json:"value"`
 	// Why it is ignored.
 	Reason IgnoredKeyReason `json:"reason"`
@@ -8031,7 +8042,7 @@ func (v *ReadPlacementRequestPlacementRequestIgnoredIgnoredKey) GetReason() Igno
 //
 // A problem of a metadata key.
 type ReadPlacementRequestPlacementRequestProblemsKeyProblem struct {
-	// The key; `null` for a problem of all keys together.
+	// The metadata key; `null` for a problem of all keys together.
 	Key *string `json:"key"`
 	// The problem, then the allowed values.
 	Message string `json:"message"`
@@ -8264,7 +8275,7 @@ func (v *ReadResourceCapabilitiesResponse) GetResource() *ReadResourceCapabiliti
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReadResourceResource struct {
 	Resource `json:"-"`
-	// The metadata, by key; at most 128 items by default.
+	// The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync.
 	Metadata []*Item `json:"metadata"`
 	// The provider linked to the resource; `null` for none, and for a viewer without a role.
 	Provider *ProviderName `json:"provider"`
@@ -8587,11 +8598,11 @@ func (v *ReplaceMetadataInput) GetRevision() optional.Of[int] { return v.Revisio
 // ReplaceMetadataReplaceMetadataReplaceMetadataPayload includes the requested fields of the GraphQL type ReplaceMetadataPayload.
 // The GraphQL type's documentation follows.
 //
-// What `replaceMetadata` returns.
+// The resource whose metadata was replaced, and the items that stayed.
 type ReplaceMetadataReplaceMetadataReplaceMetadataPayload struct {
 	// The resource as it is now.
 	Resource *ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource `json:"resource"`
-	// The items kept because they are reserved to administrators and services; at most 128 by default.
+	// The items kept because they are reserved to administrators and services, at most as many as `Resource.metadata` can have.
 	Retained []*Item `json:"retained"`
 }
 
@@ -8610,7 +8621,7 @@ func (v *ReplaceMetadataReplaceMetadataReplaceMetadataPayload) GetRetained() []*
 //
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type ReplaceMetadataReplaceMetadataReplaceMetadataPayloadResource struct {
-	// The metadata, by key; at most 128 items by default.
+	// The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -8638,7 +8649,7 @@ type RequestGroupInput struct {
 	Suffix string `json:"suffix"`
 	// The amounts, at most 64 classes, each once. Empty only for a group named in `sameSubtree`.
 	Resources optional.Of[[]*ResourceAmountInput] `json:"resources,omitempty"`
-	// Traits that the provider must have, all of them. Each list of traits has at most 256. Duplicates count once.
+	// Traits that the provider must have, all of them. Each list of traits has at most 256, duplicates included.
 	RequiredAll optional.Of[[]string] `json:"requiredAll,omitempty"`
 	// The provider must have at least one of these traits; `[]` is no constraint.
 	RequiredAny optional.Of[[]string] `json:"requiredAny,omitempty"`
@@ -8850,7 +8861,7 @@ func (v *ResourceAmountInput) GetAmount() int { return v.Amount }
 
 // A capability of a resource.
 type ResourceCapability struct {
-	// The name.
+	// The name of the capability.
 	Name string `json:"name"`
 	// The value; a JSON array of strings is a list.
 	Value string `json:"value"`
@@ -8909,7 +8920,7 @@ type ResourceClause struct {
 	Kind ResourceClauseKind `json:"kind"`
 	// The path of the argument, for example `filter.tags[0]`.
 	Path string `json:"path"`
-	// The condition as text: its field in the filter and its index.
+	// The condition for display: its field, with the tag, the metadata pair or the requirement, or with the index of a part of `matching` or `where`.
 	Clause string `json:"clause"`
 	// Number of resources that pass this condition alone.
 	Passing int `json:"passing"`
@@ -8917,7 +8928,7 @@ type ResourceClause struct {
 	Remaining int `json:"remaining"`
 	// Whether the condition was ignored because it names no capability.
 	Ignored bool `json:"ignored"`
-	// Number of resources that fail because the condition compares numbers and their value is not a number.
+	// Number of resources with a value, or a member of a list, that is not a number, if the condition compares numbers; else 0.
 	NotNumbers int `json:"notNumbers"`
 }
 
@@ -8972,7 +8983,7 @@ const (
 	ResourceClauseKindTags ResourceClauseKind = "TAGS"
 	// `anyTags`: with one of these tags.
 	ResourceClauseKindAnyTags ResourceClauseKind = "ANY_TAGS"
-	// `metadata`: with this metadata pair.
+	// `metadata`: with one of these values of a metadata key.
 	ResourceClauseKindMetadata ResourceClauseKind = "METADATA"
 	// `requirements`: meeting this requirement.
 	ResourceClauseKindRequirements ResourceClauseKind = "REQUIREMENTS"
@@ -9052,7 +9063,7 @@ func (v *ResourceExplanation) GetClauses() []*ResourceClause { return v.Clauses 
 type ResourceFilter struct {
 	// Of any of these types, by name, at most 250. An empty list matches nothing.
 	Types optional.Of[[]string] `json:"types,omitempty"`
-	// Of this project.
+	// Of the project with this id.
 	ProjectId optional.Of[string] `json:"projectId,omitempty"`
 	// Of any of these projects, by id, at most 250. An empty list matches nothing.
 	ProjectIds optional.Of[[]string] `json:"projectIds,omitempty"`
@@ -9080,9 +9091,9 @@ type ResourceFilter struct {
 	Tags optional.Of[[]*TagFilter] `json:"tags,omitempty"`
 	// With at least one of these tags; at most 64. An empty list matches nothing.
 	AnyTags optional.Of[[]*TagFilter] `json:"anyTags,omitempty"`
-	// With these metadata pairs, key and value compared exactly; at most 64. Several
-	// values of one key are alternatives, and every key must hold. An empty list is no
-	// condition.
+	// With these metadata pairs, key and value compared exactly; at most 64, keys 1
+	// to 255 and values 0 to 65535 characters. Several values of one key are
+	// alternatives, and every key must hold. An empty list is no condition.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Meeting all of these requirements on capabilities, in the syntax of extra specs;
 	// at most 64. `unknownKeys` applies to keys that name no capability.
@@ -9207,7 +9218,7 @@ func (v *ResourceOfOrigin) GetProvider() *ProviderName { return v.Provider }
 type ResourceOrder struct {
 	// The field to order by.
 	Field ResourceOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
@@ -9248,14 +9259,15 @@ var AllResourceOrderField = []ResourceOrderField{
 type ResourceOrigin struct {
 	// The name of the other system.
 	Origin string `json:"origin"`
-	// The region.
+	// The region of the other system.
 	Region string `json:"region"`
-	// The kind of things.
+	// The kind of things, for example `flavors`.
 	Kind string `json:"kind"`
 	// The id of the thing in the other system.
 	ForeignId string `json:"foreignId"`
 	// When the other system last had the thing: the end of the last complete pass,
-	// or earlier for an absent one.
+	// later if a sync has changed the resource since, or earlier for an absent
+	// thing.
 	ObservedAt time.Time `json:"observedAt"`
 }
 
@@ -9352,7 +9364,7 @@ func (v *ResourceProviderFilter) GetSearch() optional.Of[string] { return v.Sear
 type ResourceProviderOrder struct {
 	// The field to order by.
 	Field ResourceProviderOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 	// The resource class, required by `FREE` and `SHARE_USED` and excluded by other fields (`BAD_USER_INPUT`).
 	ResourceClass optional.Of[string] `json:"resourceClass,omitempty"`
@@ -9522,7 +9534,7 @@ func (v *ResourceTypeFilter) GetIgnoreUnknown() optional.Of[bool] { return v.Ign
 type ResourceTypeOrder struct {
 	// The field to order by.
 	Field ResourceTypeOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction optional.Of[OrderDirection] `json:"direction,omitempty"`
 }
 
@@ -9557,7 +9569,7 @@ var AllResourceTypeOrderField = []ResourceTypeOrderField{
 type ResourceUsage struct {
 	// The name of the resource class.
 	ResourceClass string `json:"resourceClass"`
-	// The number of units.
+	// The number of units in use.
 	Used int64 `json:"used"`
 	// The part of `used` that held consumers use.
 	Held int64 `json:"held"`
@@ -9582,7 +9594,7 @@ const (
 	RoleMember Role = "MEMBER"
 	// Reads objects of the project and public ones.
 	RoleReader Role = "READER"
-	// Acts for the cloud itself, like an agent on a host: writes placement, capabilities and metadata of any project.
+	// Acts for the cloud itself, like an agent on a host: writes placement, and resources, metadata and capabilities of any project.
 	RoleService Role = "SERVICE"
 )
 
@@ -9599,7 +9611,7 @@ type RowError struct {
 	Code RowErrorCode `json:"code"`
 	// The path in the input, for example `input.items[3].name`; `null` for the whole item.
 	Field *string `json:"field"`
-	// The message, without the code and the field.
+	// The reason for the refusal, without the code and the field.
 	Message string `json:"message"`
 }
 
@@ -9673,11 +9685,11 @@ type SetAllocationsResponse struct {
 	// providers of a cleared consumer, and of each consumer grow by 1; a consumer
 	// starts at 1. Concurrent claims do not conflict while there is enough capacity.
 	// `CAPACITY_EXCEEDED` means that an amount exceeds the free capacity, violates
-	// minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
-	// accepts a claim that does not raise its used amount. Raising the use of a
-	// project above a limit is `QUOTA_EXCEEDED`. A stale consumer generation is
-	// `CONCURRENT_UPDATE`, an unknown provider or class `BAD_USER_INPUT`. A claim
-	// confirms a consumer that `place` holds.
+	// minUnit, maxUnit or stepSize, or has no inventory. An inventory with more in
+	// use than its capacity accepts a claim that does not raise the use. Raising the
+	// use of a project above a limit is `QUOTA_EXCEEDED`. A stale consumer
+	// generation is `CONCURRENT_UPDATE`, an unknown provider or class
+	// `BAD_USER_INPUT`. A claim confirms a consumer that `place` holds.
 	SetAllocations *SetAllocationsSetAllocationsSetAllocationsPayload `json:"setAllocations"`
 }
 
@@ -9722,10 +9734,11 @@ func (v *SetCapabilitiesInput) GetRevision() optional.Of[int] { return v.Revisio
 // SetCapabilitiesResponse is returned by SetCapabilities on success.
 type SetCapabilitiesResponse struct {
 	// Sets capabilities of a resource; its other capabilities stay. Needs an
-	// administrator or a service (`FORBIDDEN`). A name that is not registered for the
-	// type is registered with the operator's default visibility or, if names must be
-	// registered explicitly, is `BAD_USER_INPUT`. More than 1000 capabilities of the
-	// resource are `QUOTA_EXCEEDED`.
+	// administrator or a service (`FORBIDDEN`). A name that is not registered for
+	// the type is registered with the operator's default visibility or, if names
+	// must be registered explicitly, is `BAD_USER_INPUT`. More than 1000
+	// capabilities of the resource are `QUOTA_EXCEEDED`, a stale `revision` is
+	// `CONCURRENT_UPDATE`.
 	SetCapabilities *SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload `json:"setCapabilities"`
 }
 
@@ -9737,7 +9750,7 @@ func (v *SetCapabilitiesResponse) GetSetCapabilities() *SetCapabilitiesSetCapabi
 // SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload includes the requested fields of the GraphQL type SetCapabilitiesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setCapabilities` returns.
+// The resource whose capabilities were set.
 type SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload struct {
 	// The resource as it is now.
 	Resource *CapableResource `json:"resource"`
@@ -9748,11 +9761,11 @@ func (v *SetCapabilitiesSetCapabilitiesSetCapabilitiesPayload) GetResource() *Ca
 	return v.Resource
 }
 
-// The visibility of a capability.
+// A capability, and whether it is private.
 type SetCapabilityVisibilityInput struct {
 	// The name of the resource type.
 	ResourceType string `json:"resourceType"`
-	// The name.
+	// The name of the capability.
 	Name string `json:"name"`
 	// Whether only administrators and services may discover it.
 	Private bool `json:"private"`
@@ -9782,7 +9795,7 @@ func (v *SetCapabilityVisibilityResponse) GetSetCapabilityVisibility() *SetCapab
 // SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload includes the requested fields of the GraphQL type SetCapabilityVisibilityPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setCapabilityVisibility` returns.
+// The capability whose visibility was set.
 type SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayload struct {
 	// The capability as it is now.
 	Capability *SetCapabilityVisibilitySetCapabilityVisibilitySetCapabilityVisibilityPayloadCapability `json:"capability"`
@@ -9850,7 +9863,7 @@ func (v *SetDefaultsResponse) GetSetDefaults() *SetDefaultsSetDefaultsSetDefault
 // SetDefaultsSetDefaultsSetDefaultsPayload includes the requested fields of the GraphQL type SetDefaultsPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setDefaults` returns.
+// The namespace whose default rules were set.
 type SetDefaultsSetDefaultsSetDefaultsPayload struct {
 	// The namespace as it is now.
 	Namespace *SetDefaultsSetDefaultsSetDefaultsPayloadNamespace `json:"namespace"`
@@ -9931,7 +9944,7 @@ type SetInventoryInput struct {
 	Provider string `json:"provider"`
 	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// The inventory.
+	// The new inventory of its class.
 	Inventory *InventoryInput `json:"inventory"`
 	// Whether to return the provider as it would be, without storing it.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -9997,12 +10010,12 @@ func (v *SetLimitsInput) GetDryRun() optional.Of[bool] { return v.DryRun }
 
 // SetLimitsResponse is returned by SetLimits on success.
 type SetLimitsResponse struct {
-	// Replaces all limits of a project. Claims that would raise the use of the project
-	// above a limit are `QUOTA_EXCEEDED`, held consumers included. A limit below the
-	// present use is allowed: allocations stay, and claims that keep or lower the use
-	// are accepted. Waits for running claims. Needs the admin role (`FORBIDDEN`). A
-	// negative limit, a class and trait twice, and an unknown class or trait is
-	// `BAD_USER_INPUT`.
+	// Replaces all limits of a project. Claims that would raise the use of the
+	// project above a limit are `QUOTA_EXCEEDED`, held consumers included. A limit
+	// below the present use is allowed: allocations stay, and claims that keep or
+	// lower the use are accepted. The mutation waits until running claims have
+	// ended. Needs the admin role (`FORBIDDEN`). A negative limit, a class and trait
+	// twice, and an unknown class or trait is `BAD_USER_INPUT`.
 	SetLimits *SetLimitsSetLimitsSetLimitsPayload `json:"setLimits"`
 }
 
@@ -10012,9 +10025,9 @@ func (v *SetLimitsResponse) GetSetLimits() *SetLimitsSetLimitsSetLimitsPayload {
 // SetLimitsSetLimitsSetLimitsPayload includes the requested fields of the GraphQL type SetLimitsPayload.
 // The GraphQL type's documentation follows.
 //
-// The limits that were set.
+// The limits of the project as they are now.
 type SetLimitsSetLimitsSetLimitsPayload struct {
-	// The limits of the project with their use, by resource class and trait.
+	// All limits of the project with their use, by resource class and trait.
 	Limits []*Limit `json:"limits"`
 }
 
@@ -10068,7 +10081,7 @@ func (v *SetMetadataOfManyResponse) GetSetMetadataOnResources() *SetMetadataOfMa
 // SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload includes the requested fields of the GraphQL type SetMetadataOnResourcesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setMetadataOnResources` returns.
+// The outcomes of the items of the input.
 type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
 	// One outcome per item of the input, in order.
 	Results []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult `json:"results"`
@@ -10082,7 +10095,7 @@ func (v *SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayload) G
 // SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult includes the requested fields of the GraphQL type SetMetadataOnResourcesResult.
 // The GraphQL type's documentation follows.
 //
-// The outcome for one of the resources.
+// The outcome for one item of the input.
 type SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResult struct {
 	// The problems of the item; empty if the resource was changed.
 	Errors []*SetMetadataOfManySetMetadataOnResourcesSetMetadataOnResourcesPayloadResultsSetMetadataOnResourcesResultErrorsRowError `json:"errors"`
@@ -10198,7 +10211,7 @@ func (v *SetMetadataOnResourcesResponse) GetSetMetadataOnResources() *SetMetadat
 // SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload includes the requested fields of the GraphQL type SetMetadataOnResourcesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setMetadataOnResources` returns.
+// The outcomes of the items of the input.
 type SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPayload struct {
 	// The changed resources, in the order of the input.
 	Resources []*Resource `json:"resources"`
@@ -10211,13 +10224,14 @@ func (v *SetMetadataOnResourcesSetMetadataOnResourcesSetMetadataOnResourcesPaylo
 
 // SetMetadataResponse is returned by SetMetadata on success.
 type SetMetadataResponse struct {
-	// Sets metadata items of a resource and deletes `deleteKeys`, in one transaction.
-	// Other items keep their values. Members write resources of their project (else
-	// `FORBIDDEN`, or `NOT_FOUND` for hidden ones). An item reserved to administrators
-	// and services is `FORBIDDEN` for others, and nothing is stored. More than 128
-	// items on the resource are `QUOTA_EXCEEDED`, a stale `revision` is
-	// `CONCURRENT_UPDATE`. Deletions follow the rules of `deleteMetadata` and are
-	// checked together with the new items.
+	// Sets metadata items of a resource and deletes `deleteKeys`, in one
+	// transaction. Other items keep their values. Members write resources of their
+	// project (else `FORBIDDEN`, or `NOT_FOUND` for hidden ones). An item reserved
+	// to administrators and services is `FORBIDDEN` for others, and nothing is
+	// stored. On a strict type, items that break its definitions are
+	// `BAD_USER_INPUT`. More than 128 items on the resource (the default limit) are
+	// `QUOTA_EXCEEDED`, a stale `revision` is `CONCURRENT_UPDATE`. Deletions follow
+	// the rules of `deleteMetadata` and are checked together with the new items.
 	SetMetadata *SetMetadataSetMetadataSetMetadataPayload `json:"setMetadata"`
 }
 
@@ -10229,7 +10243,7 @@ func (v *SetMetadataResponse) GetSetMetadata() *SetMetadataSetMetadataSetMetadat
 // SetMetadataSetMetadataSetMetadataPayload includes the requested fields of the GraphQL type SetMetadataPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setMetadata` returns.
+// The resource whose metadata was set.
 type SetMetadataSetMetadataSetMetadataPayload struct {
 	// The resource as it is now.
 	Resource *SetMetadataSetMetadataSetMetadataPayloadResource `json:"resource"`
@@ -10245,7 +10259,7 @@ func (v *SetMetadataSetMetadataSetMetadataPayload) GetResource() *SetMetadataSet
 //
 // An object of the cloud that users know: a share, a host, an image. All types have the same operations.
 type SetMetadataSetMetadataSetMetadataPayloadResource struct {
-	// The metadata, by key; at most 128 items by default.
+	// The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync.
 	Metadata []*Item `json:"metadata"`
 }
 
@@ -10262,7 +10276,7 @@ type SetOnResourceProviderInput struct {
 	Generation optional.Of[int] `json:"generation,omitempty"`
 	// All its inventories, at most 1000, each class once; `[]` removes all.
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
-	// The names of all its traits, at most 1000; `[]` removes all. Duplicates count once.
+	// The names of all its traits, at most 1000, duplicates included; `[]` removes all.
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
 	// The uuids of all its aggregates, at most 1000, each once; `[]` removes all.
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
@@ -10343,7 +10357,7 @@ func (v *SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPaylo
 // SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult includes the requested fields of the GraphQL type SetOnResourceProvidersResult.
 // The GraphQL type's documentation follows.
 //
-// The outcome of one of the resource providers.
+// The outcome for one item of the input.
 type SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResult struct {
 	// The problems of the item; empty if it was written.
 	Errors []*SetOnResourceProvidersSetOnResourceProvidersSetOnResourceProvidersPayloadResultsSetOnResourceProvidersResultErrorsRowError `json:"errors"`
@@ -10485,7 +10499,7 @@ type SetProviderTraitsInput struct {
 	Provider string `json:"provider"`
 	// The expected generation (default: any).
 	Generation optional.Of[int] `json:"generation,omitempty"`
-	// The names of the traits, at most 1000; `[]` removes all.
+	// The names of the traits, at most 1000, duplicates included; `[]` removes all.
 	Traits []string `json:"traits"`
 	// Whether to return the provider as it would be, without storing it.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -10505,10 +10519,10 @@ func (v *SetProviderTraitsInput) GetDryRun() optional.Of[bool] { return v.DryRun
 
 // SetProviderTraitsResponse is returned by SetProviderTraits on success.
 type SetProviderTraitsResponse struct {
-	// Replaces the traits of a provider; its generation grows by 1 if a trait changes.
-	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
+	// Replaces the traits of a provider; its generation grows by 1 if a trait
+	// changes. Needs the admin or service role (`FORBIDDEN`). An unknown provider is
 	// `NOT_FOUND`, an unknown trait `BAD_USER_INPUT`, a stale generation
-	// `CONCURRENT_UPDATE`. Duplicates count once.
+	// `CONCURRENT_UPDATE`. Duplicates are allowed.
 	SetProviderTraits *SetProviderTraitsSetProviderTraitsSetProviderTraitsPayload `json:"setProviderTraits"`
 }
 
@@ -10564,7 +10578,7 @@ func (v *SetResourceTagsResponse) GetSetResourceTags() *SetResourceTagsSetResour
 // SetResourceTagsSetResourceTagsSetResourceTagsPayload includes the requested fields of the GraphQL type SetResourceTagsPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setResourceTags` returns.
+// The resource whose tags were set.
 type SetResourceTagsSetResourceTagsSetResourceTagsPayload struct {
 	// The resource as it is now.
 	Resource *Resource `json:"resource"`
@@ -10631,7 +10645,7 @@ func (v *SetTagsResponse) GetSetTags() *SetTagsSetTagsSetTagsPayload { return v.
 // SetTagsSetTagsSetTagsPayload includes the requested fields of the GraphQL type SetTagsPayload.
 // The GraphQL type's documentation follows.
 //
-// What `setTags` returns.
+// The namespace whose tags were set, and its tags.
 type SetTagsSetTagsSetTagsPayload struct {
 	// All tags of the namespace, by name.
 	Tags []*Tag `json:"tags"`
@@ -10669,7 +10683,7 @@ func (v *ShapeInput) GetTolerates() optional.Of[[]string] { return v.Tolerates }
 // GetWeight returns ShapeInput.Weight, and is useful for accessing the field via an interface.
 func (v *ShapeInput) GetWeight() optional.Of[int] { return v.Weight }
 
-// A namespace to share.
+// A namespace and the project to share it with.
 type ShareNamespaceInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
@@ -10707,9 +10721,9 @@ func (v *ShareNamespaceResponse) GetShareNamespace() *ShareNamespaceShareNamespa
 // ShareNamespaceShareNamespaceShareNamespacePayload includes the requested fields of the GraphQL type ShareNamespacePayload.
 // The GraphQL type's documentation follows.
 //
-// What `shareNamespace` returns.
+// The project that the namespace is shared with, and the namespace.
 type ShareNamespaceShareNamespaceShareNamespacePayload struct {
-	// The sharing as it is now.
+	// The project with its role now.
 	NamespaceMember *Member `json:"namespaceMember"`
 }
 
@@ -10720,7 +10734,7 @@ func (v *ShareNamespaceShareNamespaceShareNamespacePayload) GetNamespaceMember()
 
 // Groups of the same subtree.
 type SubtreeInput struct {
-	// The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same.
+	// The suffixes of the groups, 1 to 64, duplicates included. One of their providers must be an ancestor of all the others, or the same.
 	Suffixes []string `json:"suffixes"`
 }
 
@@ -10734,27 +10748,27 @@ func (v *SubtreeInput) GetSuffixes() []string { return v.Suffixes }
 type Sync struct {
 	// The name of the other system, for example `openstack`.
 	Origin string `json:"origin"`
-	// The region.
+	// The region of the other system.
 	Region string `json:"region"`
 	// The kind of things, for example `flavors`.
 	Kind string `json:"kind"`
-	// Whether a pass has written in the last minute and has not ended.
+	// Whether a pass keeps others from writing: it has not ended, and wrote in the last minute.
 	Running bool `json:"running"`
 	// The end of the last complete pass; `null` for none.
 	CompletedAt *time.Time `json:"completedAt"`
 	// Seconds since `completedAt`; `null` for none.
 	Lag *int `json:"lag"`
-	// The end of the last pass, if it was not complete.
+	// The end of the last pass, if it was not complete, else `null`.
 	FailedAt *time.Time `json:"failedAt"`
-	// Why the last pass was not complete.
+	// Why the last pass was not complete; `null` if it was.
 	Failure *string `json:"failure"`
-	// Number of consecutive incomplete passes, up to the last one.
+	// Number of incomplete passes since the last complete one.
 	Failures int `json:"failures"`
 	// How many absent things the last complete pass kept because of a limit.
 	Refused int `json:"refused"`
-	// Number of things that are not gone.
+	// Number of things that are not gone, including absent ones.
 	Present int `json:"present"`
-	// How many of them are absent from the last complete pass.
+	// Number of present things that the other system did not have when they were last looked for.
 	Absent int `json:"absent"`
 	// Number of things that are gone and not yet deleted.
 	Gone int `json:"gone"`
@@ -10839,7 +10853,7 @@ type SyncComparison struct {
 	Unchanged int `json:"unchanged"`
 	// How many of the changed and unchanged resources were absent or gone before.
 	Returned int `json:"returned"`
-	// Number of things that are absent from one more pass.
+	// Number of things that this page newly found absent, or absent once more.
 	Absent int `json:"absent"`
 	// The difference that the page would make; `null` without `dryRun`.
 	Difference *SyncDifference `json:"difference"`
@@ -10876,7 +10890,7 @@ type SyncCounts struct {
 	Unchanged int `json:"unchanged"`
 	// How many of the changed and unchanged resources were absent or gone before.
 	Returned int `json:"returned"`
-	// Number of things that are absent from one more pass.
+	// Number of things that this page newly found absent, or absent once more.
 	Absent int `json:"absent"`
 }
 
@@ -10898,15 +10912,15 @@ func (v *SyncCounts) GetAbsent() int { return v.Absent }
 // SyncDifference includes the requested fields of the GraphQL type SyncDifference.
 // The GraphQL type's documentation follows.
 //
-// The difference that a page would make, and the end of its pass. A page with a range
-// counts the things of the range, so the end of a complete pass has the sums over its
-// pages. Any other page counts 0.
+// The difference that a page would make, and the end of its pass. A page with a
+// range counts the things of the range, so the sums over the pages of a complete
+// pass are the effect of its end. Any other page counts 0.
 type SyncDifference struct {
 	// Number of things that are not gone before the end of the pass.
 	Present int `json:"present"`
-	// How many of them would be gone after it, if no limit is exceeded.
+	// Number of things that would be gone after the end of the pass, if no limit is exceeded.
 	Gone int `json:"gone"`
-	// Number of resources that its end would delete, with the default of `deleteAfter`.
+	// Number of resources that the end of the pass would delete, with the default of `deleteAfter`.
 	Deleted int `json:"deleted"`
 	// The resources of the page that would change, then at most 1000 that are absent from it, by foreign id.
 	Changes []*SyncChange `json:"changes"`
@@ -10958,7 +10972,7 @@ var AllSyncEffect = []SyncEffect{
 type SyncEnd struct {
 	// How many things are gone from now on.
 	Gone int `json:"gone"`
-	// How many absent things are kept because of a limit.
+	// How many absent things are kept because of a limit, including `refused` of the input.
 	Refused int `json:"refused"`
 	// Number of deleted resources.
 	Deleted int `json:"deleted"`
@@ -10995,7 +11009,7 @@ type SyncResourcesInput struct {
 	Region string `json:"region"`
 	// The kind of things, 1 to 64 characters.
 	Kind string `json:"kind"`
-	// The pass, a uuid that its writer makes. Until a minute after its last write, no other pass can write the kind.
+	// The pass, a uuid that its writer makes. For 30 to 60 seconds after its last write, no other pass can write the kind.
 	Pass string `json:"pass"`
 	// The type of new resources, for example `OS::Nova::Flavor`. It is created if it does not exist.
 	ResourceType string `json:"resourceType"`
@@ -11005,7 +11019,7 @@ type SyncResourcesInput struct {
 	// Any other stored thing in the range is absent from this pass. Send a range only after
 	// reading the whole kind without an error and without a row of unknown content.
 	Range optional.Of[SyncRangeInput] `json:"range,omitempty"`
-	// Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000.
+	// Foreign ids of things that the other system, asked for each thing alone, reported as missing or deleted; at most 1000.
 	Absent optional.Of[[]string] `json:"absent,omitempty"`
 	// Whether only to return the difference, and to change nothing.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
@@ -11071,14 +11085,15 @@ type SyncedResourceInput struct {
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The id of the project that owns it.
 	ProjectId string `json:"projectId"`
-	// Who may see it.
+	// Who may see the resource.
 	Visibility Visibility `json:"visibility"`
 	// Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
 	// have up to 65535 characters. The report of the resource then has a violation of `VALUE`.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
-	// Its capabilities, at most 1000. A value that users gave such a name is replaced. All
-	// other capabilities of the resource stay. A value that is a JSON array of strings is a list.
-	// If the operator registers names explicitly, all other names are left out.
+	// Its capabilities, at most 1000. A value that another writer gave such a name
+	// is replaced. All other capabilities of the resource stay. A value that is a
+	// JSON array of strings is a list. If the operator registers names explicitly,
+	// all other names are left out.
 	Capabilities optional.Of[[]*KeyValueInput] `json:"capabilities,omitempty"`
 }
 
@@ -11257,13 +11272,13 @@ var AllUnknownKeys = []UnknownKeys{
 	UnknownKeysIgnore,
 }
 
-// Which namespaces to delete: all, or all that match every given condition. Without `all` and conditions it is `BAD_USER_INPUT`.
+// Which namespaces to delete: all, or all that match every given condition. With neither, it is `BAD_USER_INPUT`.
 type UnloadNamespacesInput struct {
 	// With any of these names, each once; at most 1000.
 	Names optional.Of[[]string] `json:"names,omitempty"`
 	// Associated with any of these resource types, each once; at most 1000.
 	ResourceTypes optional.Of[[]string] `json:"resourceTypes,omitempty"`
-	// With this origin, see `importNamespaces`.
+	// Imported under this origin; see `origin` of `ImportNamespacesInput`.
 	Origin optional.Of[string] `json:"origin,omitempty"`
 	// All visible namespaces. Mutually exclusive with conditions.
 	All optional.Of[bool] `json:"all,omitempty"`
@@ -11301,7 +11316,7 @@ func (v *UnloadNamespacesResponse) GetUnloadNamespaces() *UnloadNamespacesUnload
 // UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload includes the requested fields of the GraphQL type UnloadNamespacesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `unloadNamespaces` returns.
+// The results of an unload.
 type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload struct {
 	// The result for each selected namespace and each unknown name, by name.
 	Reports []*UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport `json:"reports"`
@@ -11319,7 +11334,7 @@ func (v *UnloadNamespacesUnloadNamespacesUnloadNamespacesPayload) GetReports() [
 type UnloadNamespacesUnloadNamespacesUnloadNamespacesPayloadReportsUnloadReport struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
-	// The outcome.
+	// Whether the namespace was deleted.
 	Outcome UnloadOutcome `json:"outcome"`
 	// The reasons for a failure, each starting with a code such as `PROTECTED`; empty unless `outcome` is `FAILED`.
 	Errors []string `json:"errors"`
@@ -11346,7 +11361,7 @@ type UnloadOutcome string
 const (
 	// The namespace is deleted with everything in it.
 	UnloadOutcomeUnloaded UnloadOutcome = "UNLOADED"
-	// The namespace is unchanged, see `errors`.
+	// The namespace is unchanged; see `errors`.
 	UnloadOutcomeFailed UnloadOutcome = "FAILED"
 )
 
@@ -11359,7 +11374,7 @@ var AllUnloadOutcome = []UnloadOutcome{
 type UnsetCapabilitiesInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// The names, each once; not empty.
+	// The names of the capabilities, each once; not empty.
 	Names []string `json:"names"`
 	// The expected revision of the resource (default: any).
 	Revision optional.Of[int] `json:"revision,omitempty"`
@@ -11390,7 +11405,7 @@ func (v *UnsetCapabilitiesResponse) GetUnsetCapabilities() *UnsetCapabilitiesUns
 // UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload includes the requested fields of the GraphQL type UnsetCapabilitiesPayload.
 // The GraphQL type's documentation follows.
 //
-// What `unsetCapabilities` returns.
+// The resource that lost the capabilities.
 type UnsetCapabilitiesUnsetCapabilitiesUnsetCapabilitiesPayload struct {
 	// The resource as it is now.
 	Resource *CapableResource `json:"resource"`
@@ -11434,9 +11449,9 @@ func (v *UnshareNamespaceResponse) GetUnshareNamespace() *UnshareNamespaceUnshar
 // UnshareNamespaceUnshareNamespaceUnshareNamespacePayload includes the requested fields of the GraphQL type UnshareNamespacePayload.
 // The GraphQL type's documentation follows.
 //
-// What `unshareNamespace` returns.
+// The project that the namespace was shared with, and the namespace.
 type UnshareNamespaceUnshareNamespaceUnshareNamespacePayload struct {
-	// The sharing before its end.
+	// The project with the role that it had.
 	NamespaceMember *Member `json:"namespaceMember"`
 }
 
@@ -11445,7 +11460,7 @@ func (v *UnshareNamespaceUnshareNamespaceUnshareNamespacePayload) GetNamespaceMe
 	return v.NamespaceMember
 }
 
-// The new values of inventories of one class. Absent and `null` values stay.
+// The new values of inventories of one class. Absent and `null` fields keep their values.
 type UpdateInventoriesInput struct {
 	// Which providers; all conditions must hold. Only providers with an inventory of the class are selected.
 	Filter *ResourceProviderFilter `json:"filter"`
@@ -11496,13 +11511,14 @@ func (v *UpdateInventoriesInput) GetDryRun() optional.Of[bool] { return v.DryRun
 
 // UpdateInventoriesResponse is returned by UpdateInventories on success.
 type UpdateInventoriesResponse struct {
-	// Changes the inventories of one resource class of all selected providers, in one
-	// transaction. A provider whose inventory changes has an audit event, and its
-	// generation grows by 1. An inventory may become smaller than its allocations,
-	// which stay. With `atomic` all are changed or none, and the errors list the
-	// problems. Without it, `refusals` lists the problems of the others. Needs the
-	// admin or service role (`FORBIDDEN`). An invalid filter, an unknown class, no
-	// value to set, and more than 1000 providers with the class are `BAD_USER_INPUT`.
+	// Changes the inventories of one resource class of all selected providers, in
+	// one transaction. A provider whose inventory changes has an audit event, and
+	// its generation grows by 1. An inventory may become smaller than its
+	// allocations, which stay. With `atomic` all are changed or none, and the errors
+	// list the problems. Without it, valid inventories are changed, and `refusals`
+	// lists the other providers with their problems. Needs the admin or service role
+	// (`FORBIDDEN`). An invalid filter, an unknown class, no value to set, and more
+	// than 1000 providers with the class are `BAD_USER_INPUT`.
 	UpdateInventories *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload `json:"updateInventories"`
 }
 
@@ -11551,7 +11567,7 @@ func (v *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayload) GetRefusals
 //
 // A provider whose inventory was not changed.
 type UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusal struct {
-	// The provider.
+	// The provider as it is.
 	ResourceProvider *UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalResourceProvider `json:"resourceProvider"`
 	// The problems of its inventory with the new values.
 	Errors []*UpdateInventoriesUpdateInventoriesUpdateInventoriesPayloadRefusalsInventoryRefusalErrorsRowError `json:"errors"`
@@ -11725,12 +11741,13 @@ func (v *UpdateNamespaceResponse) GetUpdateNamespace() *UpdateNamespaceUpdateNam
 // UpdateNamespaceUpdateNamespaceUpdateNamespacePayload includes the requested fields of the GraphQL type UpdateNamespacePayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateNamespace` returns.
+// The changed namespace or, in a dry run, the problems that the change would cause.
 type UpdateNamespaceUpdateNamespaceUpdateNamespacePayload struct {
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *Namespace `json:"namespace"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -11752,7 +11769,7 @@ type UpdateObjectInput struct {
 	Name string `json:"name"`
 	// The new name; cannot be `null`.
 	NewName optional.Of[string] `json:"newName,omitempty"`
-	// The description.
+	// The description that forms display.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The names of the required properties, each a property of the changed object, distinct.
 	Required optional.Of[[]string] `json:"required,omitempty"`
@@ -11807,12 +11824,13 @@ func (v *UpdateObjectResponse) GetUpdateObject() *UpdateObjectUpdateObjectUpdate
 // UpdateObjectUpdateObjectUpdateObjectPayload includes the requested fields of the GraphQL type UpdateObjectPayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateObject` returns.
+// The changed object and its namespace or, in a dry run, the problems that the change would cause.
 type UpdateObjectUpdateObjectUpdateObjectPayload struct {
 	// The object as it is now; `null` in a dry run.
 	ObjectDefinition *Object `json:"objectDefinition"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -11840,7 +11858,7 @@ type UpdatePropertyInput struct {
 	Revision optional.Of[int] `json:"revision,omitempty"`
 	// The label to display; must not be empty or `null`.
 	Title optional.Of[string] `json:"title,omitempty"`
-	// The description.
+	// The description that forms display.
 	Description optional.Of[string] `json:"description,omitempty"`
 	// The type of its values; must not be `null`.
 	Type optional.Of[PropertyType] `json:"type,omitempty"`
@@ -11973,12 +11991,13 @@ func (v *UpdatePropertyResponse) GetUpdateProperty() *UpdatePropertyUpdateProper
 // UpdatePropertyUpdatePropertyUpdatePropertyPayload includes the requested fields of the GraphQL type UpdatePropertyPayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateProperty` returns.
+// The changed property and its namespace or, in a dry run, the problems that the change would cause.
 type UpdatePropertyUpdatePropertyUpdatePropertyPayload struct {
 	// The property as it is now; `null` in a dry run.
 	PropertyDefinition *Property `json:"propertyDefinition"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -12057,11 +12076,11 @@ func (v *UpdateResourceProviderInput) GetDryRun() optional.Of[bool] { return v.D
 
 // UpdateResourceProviderResponse is returned by UpdateResourceProvider on success.
 type UpdateResourceProviderResponse struct {
-	// Renames a resource provider, moves its subtree to another parent or to none, or
-	// links it to another resource or none. Generations stay.
-	// Needs the admin or service role (`FORBIDDEN`). An unknown provider is
-	// `NOT_FOUND`. An unknown parent or resource, and a parent inside the provider's
-	// subtree, is `BAD_USER_INPUT`. The name or resource of another provider is
+	// Renames a resource provider, moves its subtree to another parent or to none,
+	// or links the provider to another resource or to none. Generations stay. Needs
+	// the admin or service role (`FORBIDDEN`). An unknown provider is `NOT_FOUND`.
+	// An unknown parent or resource, and a parent inside the provider's subtree, is
+	// `BAD_USER_INPUT`. The name or resource of another provider is
 	// `ALREADY_EXISTS`.
 	UpdateResourceProvider *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPayload `json:"updateResourceProvider"`
 }
@@ -12088,10 +12107,11 @@ func (v *UpdateResourceProviderUpdateResourceProviderUpdateResourceProviderPaylo
 // UpdateResourceResponse is returned by UpdateResource on success.
 type UpdateResourceResponse struct {
 	// Changes fields of a resource. Absent fields keep their values. The revision
-	// grows only if something changes. Members change resources of their project (else
-	// `FORBIDDEN`, or `NOT_FOUND` for hidden ones). A parent that is missing, of the
-	// wrong type, the resource itself or its descendant is `BAD_USER_INPUT`. A stale
-	// `revision` is `CONCURRENT_UPDATE`.
+	// grows only if something changes. Members change resources of their project
+	// (else `FORBIDDEN`, or `NOT_FOUND` for hidden ones). A parent that is missing,
+	// of the wrong type, the resource itself or its descendant is `BAD_USER_INPUT`,
+	// a parent of another project `FORBIDDEN`. A stale `revision` is
+	// `CONCURRENT_UPDATE`.
 	UpdateResource *UpdateResourceUpdateResourceUpdateResourcePayload `json:"updateResource"`
 }
 
@@ -12148,7 +12168,7 @@ func (v *UpdateResourceTypeAssociationResponse) GetUpdateResourceTypeAssociation
 // UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload includes the requested fields of the GraphQL type UpdateResourceTypeAssociationPayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateResourceTypeAssociation` returns.
+// The changed association, and its namespace.
 type UpdateResourceTypeAssociationUpdateResourceTypeAssociationUpdateResourceTypeAssociationPayload struct {
 	// The association as it is now.
 	ResourceTypeAssociation *Association `json:"resourceTypeAssociation"`
@@ -12193,7 +12213,8 @@ func (v *UpdateResourceTypeInput) GetDryRun() optional.Of[bool] { return v.DryRu
 // UpdateResourceTypeResponse is returned by UpdateResourceType on success.
 type UpdateResourceTypeResponse struct {
 	// Changes a resource type. Needs the admin role (`FORBIDDEN`). Changing the name
-	// or protection of a built-in type is `PROTECTED`.
+	// or protection of a built-in type is `PROTECTED`, a taken name
+	// `ALREADY_EXISTS`.
 	UpdateResourceType *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload `json:"updateResourceType"`
 }
 
@@ -12205,12 +12226,13 @@ func (v *UpdateResourceTypeResponse) GetUpdateResourceType() *UpdateResourceType
 // UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload includes the requested fields of the GraphQL type UpdateResourceTypePayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateResourceType` returns.
+// The changed resource type or, in a dry run, the problems that the change would cause.
 type UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload struct {
 	// The resource type as it is now; `null` in a dry run.
 	ResourceType *ResourceType `json:"resourceType"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *BrokenMetadata `json:"problems"`
 }
 
@@ -12227,7 +12249,7 @@ func (v *UpdateResourceTypeUpdateResourceTypeUpdateResourceTypePayload) GetProbl
 // UpdateResourceUpdateResourceUpdateResourcePayload includes the requested fields of the GraphQL type UpdateResourcePayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateResource` returns.
+// The changed resource.
 type UpdateResourceUpdateResourceUpdateResourcePayload struct {
 	// The resource as it is now.
 	Resource *Resource `json:"resource"`
@@ -12269,7 +12291,7 @@ func (v *UpdateTagInput) GetRevision() optional.Of[int] { return v.Revision }
 
 // UpdateTagResponse is returned by UpdateTag on success.
 type UpdateTagResponse struct {
-	// Changes the name or the parent of a tag. A taken name is `ALREADY_EXISTS`.
+	// Changes the name or the parent of a tag. A taken name is `ALREADY_EXISTS`, a parent that makes a cycle `BAD_USER_INPUT`.
 	UpdateTag *UpdateTagUpdateTagUpdateTagPayload `json:"updateTag"`
 }
 
@@ -12279,7 +12301,7 @@ func (v *UpdateTagResponse) GetUpdateTag() *UpdateTagUpdateTagUpdateTagPayload {
 // UpdateTagUpdateTagUpdateTagPayload includes the requested fields of the GraphQL type UpdateTagPayload.
 // The GraphQL type's documentation follows.
 //
-// What `updateTag` returns.
+// The changed tag, and its namespace.
 type UpdateTagUpdateTagUpdateTagPayload struct {
 	// The tag as it is now.
 	Tag *Tag `json:"tag"`
@@ -12321,7 +12343,7 @@ func (v *Usage) GetUsages() []*ResourceUsage { return v.Usages }
 type UsageGrouping string
 
 const (
-	// The project.
+	// The project of the consumers.
 	UsageGroupingProject UsageGrouping = "PROJECT"
 	// The user, across projects.
 	UsageGroupingUser UsageGrouping = "USER"
@@ -12358,7 +12380,7 @@ func (v *ValidateMetadataResponse) GetValidateMetadata() *ValidateMetadataValida
 type ValidateMetadataValidateMetadataMetadataReport struct {
 	// Whether there are no violations.
 	Valid bool `json:"valid"`
-	// Whether a write of all items is accepted. On a type that is not `strict`, only violations of `key` and `value` are refused. On a strict type all violations are refused, except in items that keep their value.
+	// Whether a write of all items is accepted. Malformed keys and values, and items that the viewer may not change, are always refused. A strict type refuses all other violations, too, except of items that keep their value.
 	Accepted bool `json:"accepted"`
 	// Whether the type is strict: a write that breaks its definitions is refused.
 	Strict bool `json:"strict"`
@@ -12429,7 +12451,7 @@ func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItem) 
 type ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemViolationsViolation struct {
 	// The violated field of the definition, or another rule.
 	Rule ViolationRule `json:"rule"`
-	// The message.
+	// Why the rule is broken, for people.
 	Message string `json:"message"`
 }
 
@@ -12448,7 +12470,7 @@ func (v *ValidateMetadataValidateMetadataMetadataReportItemsMetadataReportItemVi
 //
 // The value of a metadata key before and after a change.
 type ValueChange struct {
-	// The key.
+	// The metadata key.
 	Key string `json:"key"`
 	// The value before; `null` for a new item.
 	Before *string `json:"before"`
@@ -12490,8 +12512,9 @@ type Viewer struct {
 	// Whether the viewer administers the whole cloud.
 	IsAdmin bool `json:"isAdmin"`
 	// The rules that the viewer's roles allow, by name: the table in
-	// docs/permissions.md with the operator's policy applied. A policy can also allow
-	// a single operation. `can` includes these, this list does not.
+	// docs/permissions.md with the operator's policy applied. A policy can also
+	// allow a single operation. `can` includes such operations; this list has no
+	// rule for them.
 	Rules []AccessRule `json:"rules"`
 }
 
@@ -12577,9 +12600,9 @@ var AllViolationRule = []ViolationRule{
 type Visibility string
 
 const (
-	// Everyone who may use the service.
+	// Everyone with a role.
 	VisibilityPublic Visibility = "PUBLIC"
-	// The owning project, the projects it is shared with, and administrators.
+	// The owning project, the projects that a namespace is shared with, and administrators. Services also see private resources.
 	VisibilityPrivate Visibility = "PRIVATE"
 )
 
@@ -12672,8 +12695,8 @@ type WhatIfChangeInput struct {
 	// Removes the provider with this uuid, its subtree, and all allocations on them.
 	RemoveProvider optional.Of[string] `json:"removeProvider,omitempty"`
 	// Prevents new allocations on the provider with this uuid and on its subtree: it
-	// reserves all of their inventories. Existing allocations stay, so `free` is
-	// negative.
+	// reserves all of their inventories. Existing allocations stay, so `free`
+	// becomes minus `used`.
 	DisableProvider optional.Of[string] `json:"disableProvider,omitempty"`
 	// Replaces all inventories of a provider. Inventories with allocations must stay.
 	SetInventories optional.Of[WhatIfInventoriesInput] `json:"setInventories,omitempty"`
@@ -12791,7 +12814,7 @@ type WhatIfProviderInput struct {
 	ParentName optional.Of[string] `json:"parentName,omitempty"`
 	// Its inventories, at most 1000, each class once (default: none).
 	Inventories optional.Of[[]*InventoryInput] `json:"inventories,omitempty"`
-	// The names of its traits, at most 1000 (default: none). Duplicates count once.
+	// The names of its traits, at most 1000, duplicates included (default: none).
 	Traits optional.Of[[]string] `json:"traits,omitempty"`
 	// The uuids of its aggregates, at most 1000, each once (default: none).
 	Aggregates optional.Of[[]string] `json:"aggregates,omitempty"`
@@ -12822,7 +12845,7 @@ func (v *WhatIfProviderInput) GetAggregates() optional.Of[[]string] { return v.A
 type WhatIfTraitsInput struct {
 	// The uuid of the provider.
 	Provider string `json:"provider"`
-	// The names of the traits, at most 1000; `[]` removes all.
+	// The names of the traits, at most 1000, duplicates included; `[]` removes all.
 	Traits []string `json:"traits"`
 }
 

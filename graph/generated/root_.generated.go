@@ -332,15 +332,15 @@ var sources = []*ast.Source{
 
 "Which audit events; all given conditions must hold."
 input AuditFilter {
-  "By this user."
+  "By the user with this id."
   userId: String
-  "For this project."
+  "By users of the project with this id, whichever project owns the object."
   projectId: String
   "Of this mutation, for example ` + "`" + `createNamespace` + "`" + `."
   action: String
   "On an object of this type."
   kind: AuditKind
-  "On the object with this name or uuid, compared with ` + "`" + `key` + "`" + `."
+  "On the object with this name or uuid, exactly as in ` + "`" + `AuditEvent.key` + "`" + `."
   key: String
   "At this time or later."
   since: DateTime
@@ -396,7 +396,7 @@ type AuditEventConnection {
 type AuditEventEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The event."
+  "The event at this position."
   node: AuditEvent!
 }
 
@@ -495,11 +495,11 @@ type CapabilityValueConnection {
 type CapabilityValueEdge {
   "The position in the list; it stays valid when the value is no longer in use."
   cursor: String!
-  "The value."
+  "The value at this position."
   node: CapabilityValue!
 }
 
-"A value in use."
+"A value of a capability on at least one resource."
 type CapabilityValue {
   "A cache key, unique among all types, made from the capability and the value. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
@@ -523,7 +523,7 @@ extend type Resource {
 
 "A capability on one resource."
 type ResourceCapability {
-  "The name."
+  "The name of the capability."
   name: String!
   "The value; a JSON array of strings is a list."
   value: String!
@@ -534,13 +534,14 @@ type ResourceCapability {
 extend type Mutation {
   """
   Sets capabilities of a resource; its other capabilities stay. Needs an
-  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that is not registered for the
-  type is registered with the operator's default visibility or, if names must be
-  registered explicitly, is ` + "`" + `BAD_USER_INPUT` + "`" + `. More than 1000 capabilities of the
-  resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
+  administrator or a service (` + "`" + `FORBIDDEN` + "`" + `). A name that is not registered for
+  the type is registered with the operator's default visibility or, if names
+  must be registered explicitly, is ` + "`" + `BAD_USER_INPUT` + "`" + `. More than 1000
+  capabilities of the resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale ` + "`" + `revision` + "`" + ` is
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   setCapabilities(
-    "The capabilities."
+    "The resource and the capabilities to set."
     input: SetCapabilitiesInput!
   ): SetCapabilitiesPayload @semanticNonNull
   """
@@ -549,7 +550,7 @@ extend type Mutation {
   is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   unsetCapabilities(
-    "The names."
+    "The resource and the names of the capabilities to remove."
     input: UnsetCapabilitiesInput!
   ): UnsetCapabilitiesPayload @semanticNonNull
   """
@@ -557,7 +558,7 @@ extend type Mutation {
   An unknown type is ` + "`" + `NOT_FOUND` + "`" + `, a name that is registered ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   createCapability(
-    "The capability."
+    "The capability to register."
     input: CreateCapabilityInput!
   ): CreateCapabilityPayload @semanticNonNull
   """
@@ -565,7 +566,7 @@ extend type Mutation {
   role (` + "`" + `FORBIDDEN` + "`" + `). An unknown type or name is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   setCapabilityVisibility(
-    "The capability."
+    "The capability and its new visibility."
     input: SetCapabilityVisibilityInput!
   ): SetCapabilityVisibilityPayload @semanticNonNull
   """
@@ -575,7 +576,7 @@ extend type Mutation {
   1.
   """
   deleteCapability(
-    "The capability."
+    "The capability to delete."
     input: DeleteCapabilityInput!
   ): DeleteCapabilityPayload @semanticNonNull
 }
@@ -590,7 +591,7 @@ input SetCapabilitiesInput {
   revision: Int
 }
 
-"What ` + "`" + `setCapabilities` + "`" + ` returns."
+"The resource whose capabilities were set."
 type SetCapabilitiesPayload {
   "The resource as it is now."
   resource: Resource!
@@ -600,13 +601,13 @@ type SetCapabilitiesPayload {
 input UnsetCapabilitiesInput {
   "The uuid of the resource."
   resource: UUID!
-  "The names, each once; not empty."
+  "The names of the capabilities, each once; not empty."
   names: [String!]!
   "The expected revision of the resource (default: any)."
   revision: Int
 }
 
-"What ` + "`" + `unsetCapabilities` + "`" + ` returns."
+"The resource that lost the capabilities."
 type UnsetCapabilitiesPayload {
   "The resource as it is now."
   resource: Resource!
@@ -616,29 +617,29 @@ type UnsetCapabilitiesPayload {
 input CreateCapabilityInput {
   "The name of the resource type."
   resourceType: String!
-  "The name, 1 to 255 characters."
+  "The name of the capability, 1 to 255 characters."
   name: String!
   "Whether only administrators and services may discover it. The operator sets the default, normally ` + "`" + `true` + "`" + `."
   private: Boolean
 }
 
-"What ` + "`" + `createCapability` + "`" + ` returns."
+"The registered capability."
 type CreateCapabilityPayload {
-  "The capability."
+  "The new registry entry."
   capability: Capability!
 }
 
-"The visibility of a capability."
+"A capability, and whether it is private."
 input SetCapabilityVisibilityInput {
   "The name of the resource type."
   resourceType: String!
-  "The name."
+  "The name of the capability."
   name: String!
   "Whether only administrators and services may discover it."
   private: Boolean!
 }
 
-"What ` + "`" + `setCapabilityVisibility` + "`" + ` returns."
+"The capability whose visibility was set."
 type SetCapabilityVisibilityPayload {
   "The capability as it is now."
   capability: Capability!
@@ -648,13 +649,13 @@ type SetCapabilityVisibilityPayload {
 input DeleteCapabilityInput {
   "The name of the resource type."
   resourceType: String!
-  "The name."
+  "The name of the capability."
   name: String!
-  "Whether to remove its values from resources."
+  "Whether to also remove its values from resources. Otherwise a capability with values is ` + "`" + `IN_USE` + "`" + `."
   force: Boolean! = false
 }
 
-"What ` + "`" + `deleteCapability` + "`" + ` returns."
+"The deleted capability, and its values that ` + "`" + `force` + "`" + ` removed."
 type DeleteCapabilityPayload {
   "The capability before the deletion."
   capability: Capability!
@@ -758,7 +759,7 @@ type ChangeConnection {
 type ChangeEdge {
   "The position in the list; it stays valid as long as changes are kept."
   cursor: String!
-  "The change."
+  "The change at this position."
   node: Change!
 }
 
@@ -798,9 +799,10 @@ schema {
 
 """
 Marks a field that is ` + "`" + `null` + "`" + ` only together with an error at it or below it, so
-that it can fail alone. A client that handles errors may read the field as if its
-type ended in ` + "`" + `!` + "`" + `. Marked are the fields of Query and Mutation except look-ups by
-key, pages, and fields with separate reads, such as the resources of a type.
+that it can fail alone. A client that handles errors may read the field as if
+its type ended in ` + "`" + `!` + "`" + `. All fields of Query, Mutation and Subscription are
+marked, except look-ups by key. Other marked fields have separate reads, such as
+the resources of a type.
 """
 directive @semanticNonNull(
   "The marked levels of the type: 0 is the field, 1 the members of its list."
@@ -810,8 +812,9 @@ directive @semanticNonNull(
 """
 Marks a string, or each string of a list, that must be the name of a visible
 object. An unknown or hidden name is ` + "`" + `BAD_USER_INPUT` + "`" + `, with the nearest visible
-name. Look-ups by key are not marked: they return ` + "`" + `null` + "`" + `. Metadata keys, tags and
-names of resources are free: an unknown one matches nothing.
+name if one is similar. Look-ups by key are not marked: they return ` + "`" + `null` + "`" + `.
+Metadata keys, tags and names of resources are free: an unknown one matches
+nothing.
 """
 directive @nameOf(
   "The type of the named object: ` + "`" + `ResourceType` + "`" + `, ` + "`" + `Namespace` + "`" + `, ` + "`" + `Capability` + "`" + `, ` + "`" + `Trait` + "`" + ` or ` + "`" + `ResourceClass` + "`" + `."
@@ -836,7 +839,8 @@ type Query {
   ): Node
   """
   Looks up several objects by their global ids, in the order of the ids, with
-  ` + "`" + `null` + "`" + ` for missing and hidden objects. More than 100 ids are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  ` + "`" + `null` + "`" + ` for missing and hidden objects. A malformed id, and more than 100 ids,
+  are ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   nodes(
     "The ` + "`" + `id` + "`" + `s of the objects, at most 100."
@@ -850,17 +854,18 @@ type Query {
 The entry points for writing. Each field is one transaction. An invalid input
 stores nothing, and one answer reports every invalid field with its path in
 ` + "`" + `extensions.field` + "`" + `. Naming one thing twice is ` + "`" + `BAD_USER_INPUT` + "`" + ` unless the input
-says that duplicates count once. In filters duplicates count once.
+allows duplicates. In filters a duplicate only counts toward the limit of its
+list, unless the field says that each is named once.
 
 The fields of one request run in order, and each fails alone: it is ` + "`" + `null` + "`" + `, with
 an error whose ` + "`" + `path` + "`" + ` starts with it. Changes of the other fields stay stored.
 After the time limit no further field starts: each is ` + "`" + `null` + "`" + ` with ` + "`" + `TIMEOUT` + "`" + `.
 
 With the header ` + "`" + `Idempotency-Key` + "`" + ` each field runs once within 24 hours, and a
-request sent again returns the stored answer. Use it after a lost answer and after
-` + "`" + `OUTCOME_UNKNOWN` + "`" + `, which means that the change may have been made. After
-` + "`" + `UNAVAILABLE` + "`" + ` and ` + "`" + `TIMEOUT` + "`" + ` at a field nothing has changed. An error below a field
-concerns the answer: the change is made.
+request sent again returns the stored answer. Use it after a lost answer and
+after ` + "`" + `OUTCOME_UNKNOWN` + "`" + `, which means that the change may have been made. After
+` + "`" + `UNAVAILABLE` + "`" + ` and ` + "`" + `TIMEOUT` + "`" + ` at a field nothing has changed. An error below a
+field concerns the answer: the change is made.
 """
 type Mutation
 
@@ -948,7 +953,7 @@ type RowError {
   code: RowErrorCode!
   "The path in the input, for example ` + "`" + `input.items[3].name` + "`" + `; ` + "`" + `null` + "`" + ` for the whole item."
   field: String
-  "The message, without the code and the field."
+  "The reason for the refusal, without the code and the field."
   message: String!
 }
 
@@ -980,7 +985,7 @@ enum RowErrorCode {
   namespaces(
     "Which namespaces; all conditions must hold (default: all)."
     filter: NamespaceFilter
-    "The order (default: by name). The id breaks ties, so pages neither repeat nor miss a row."
+    "The order (default: by name). Ties have a fixed order, so pages neither repeat nor miss an unchanged row."
     orderBy: NamespaceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -996,7 +1001,7 @@ enum RowErrorCode {
     "The name, case-sensitive."
     name: String!
   ): Namespace @work(statements: 1)
-  "The resource types, except types used only by hidden namespaces."
+  "The resource types. A type that an association or a sync created is hidden unless a visible namespace or resource has it."
   resourceTypes(
     "Which types; all conditions must hold (default: all)."
     filter: ResourceTypeFilter
@@ -1067,11 +1072,12 @@ enum RowErrorCode {
   ): MetadataReport @semanticNonNull @work(statements: 1, fallback: true, world: true, hands: true, tests: 1000)
   """
   The text of one definition file for each namespace, by name. Equal namespaces
-  have equal files, and importing a file results in the same definitions. Files do
-  not contain members and the origin. More than 1000 namespaces and a duplicate
-  name are ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown name is ` + "`" + `NOT_FOUND` + "`" + `. More than 8 MiB of
-  definitions are ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: request fewer namespaces, or a single one
-  by ` + "`" + `GET /export?name=...` + "`" + `.
+  have equal files, and importing a file results in the same definitions. Files
+  do not contain members and the origin. More than 1000 namespaces and a
+  duplicate name are ` + "`" + `BAD_USER_INPUT` + "`" + `, an unknown name is ` + "`" + `NOT_FOUND` + "`" + ` unless
+  ` + "`" + `resourceTypes` + "`" + ` is given. More than 8 MiB of definitions are
+  ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `: request fewer namespaces, or a single one by ` + "`" + `GET
+  /export?name=...` + "`" + `.
   """
   exportNamespaces(
     "Only namespaces with these names, at most 1000. Absent means any."
@@ -1105,7 +1111,7 @@ input NamespaceFilter {
 input NamespaceOrder {
   "The field to order by."
   field: NamespaceOrderField!
-  "The direction."
+  "Ascending or descending."
   direction: OrderDirection! = ASC
 }
 
@@ -1137,15 +1143,15 @@ type NamespaceConnection {
 type NamespaceEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The namespace."
+  "The namespace at this position."
   node: Namespace!
 }
 
 "Who may see an object."
 enum Visibility {
-  "Everyone who may use the service."
+  "Everyone with a role."
   PUBLIC
-  "The owning project, the projects it is shared with, and administrators."
+  "The owning project, the projects that a namespace is shared with, and administrators. Services also see private resources."
   PRIVATE
 }
 
@@ -1160,7 +1166,7 @@ type Namespace implements Node {
   name: String!
   "The name to display, 1 to 80 characters (default: the name)."
   displayName: String!
-  "The description, up to 500 characters."
+  "The description, up to 500 characters; ` + "`" + `null` + "`" + ` for none."
   description: String @work(bytes: 200)
   "Who may see the namespace and its contents."
   visibility: Visibility!
@@ -1285,7 +1291,7 @@ type Namespace implements Node {
   ): [ResourceTypeAssociation!] @semanticNonNull @work(statements: 1)
   """
   The projects that the namespace is shared with, by id. Administrators and the
-  owning project see all, other projects only themselves.
+  owning project see all, other projects only their own entry and ` + "`" + `*` + "`" + `.
   """
   members: [NamespaceMember!]! @work(statements: 1)
 }
@@ -1318,7 +1324,7 @@ enum PropertyType {
   NUMBER
   "` + "`" + `true` + "`" + ` or ` + "`" + `false` + "`" + `."
   BOOLEAN
-  "Several values of one primitive type, see ` + "`" + `itemType` + "`" + ` and ` + "`" + `itemEnum` + "`" + `."
+  "Several values of one primitive type: see ` + "`" + `itemType` + "`" + ` and ` + "`" + `itemEnum` + "`" + `."
   ARRAY
 }
 
@@ -1330,9 +1336,9 @@ type PropertyDefinition implements Node {
   name: String!
   "The name without prefix, unique in its namespace or object, 1 to 80 characters."
   baseName: String!
-  "The label to display."
+  "The label that forms display."
   title: String!
-  "The description."
+  "The description that forms display; ` + "`" + `null` + "`" + ` for none."
   description: String @work(bytes: 100)
   "The type of its values."
   type: PropertyType!
@@ -1415,7 +1421,7 @@ type PropertyValue {
 
 "A member of an enum of a property or of its items."
 type EnumMember {
-  "The value."
+  "The member as a typed value."
   value: PropertyValue!
   "The label to display, 1 to 80 characters; ` + "`" + `null` + "`" + ` for none. In files and in ` + "`" + `jsonSchema` + "`" + ` the keyword ` + "`" + `enumLabels` + "`" + ` maps values, as written in metadata, to their labels."
   label: String
@@ -1427,9 +1433,9 @@ type ObjectDefinition implements Node {
   id: ID!
   "The name, unique in its namespace, 1 to 80 characters. It has no prefix."
   name: String!
-  "The description."
+  "The description that forms display; ` + "`" + `null` + "`" + ` for none."
   description: String @work(bytes: 100)
-  "The names of the required properties; through an association with its prefix."
+  "The names of the required properties. Read through an association, they have its prefix."
   required: [String!]!
   "The properties of the object, in their order; at most 1000."
   properties: [PropertyDefinition!] @semanticNonNull @work(statements: 1, held: true)
@@ -1477,7 +1483,7 @@ type PropertyDefinitionConnection {
 type PropertyDefinitionEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The property."
+  "The property at this position."
   node: PropertyDefinition!
 }
 
@@ -1497,7 +1503,7 @@ type ObjectDefinitionConnection {
 type ObjectDefinitionEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The object."
+  "The object at this position."
   node: ObjectDefinition!
 }
 
@@ -1517,7 +1523,7 @@ type TagConnection {
 type TagEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The tag."
+  "The tag at this position."
   node: Tag!
 }
 
@@ -1537,7 +1543,7 @@ type ResourceTypeAssociationConnection {
 type ResourceTypeAssociationEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The association."
+  "The association at this position."
   node: ResourceTypeAssociation!
 }
 
@@ -1545,7 +1551,7 @@ type ResourceTypeAssociationEdge {
 type AppliedNamespace {
   "A cache key, unique among all types, made from the association and the search string. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
-  "The namespace."
+  "The namespace with the definitions."
   namespace: Namespace!
   "The association through which it applies."
   association: ResourceTypeAssociation!
@@ -1559,7 +1565,7 @@ type AppliedNamespace {
 
 "A key with several definitions for the same resource type and properties target."
 type DefinitionConflict {
-  "The key."
+  "The key, with the prefix of the association."
   name: String!
   "The definitions, at least two, in the order of their namespaces."
   definitions: [PropertyDefinition!]!
@@ -1569,7 +1575,7 @@ type DefinitionConflict {
 type MetadataReport {
   "Whether there are no violations."
   valid: Boolean!
-  "Whether a write of all items is accepted. On a type that is not ` + "`" + `strict` + "`" + `, only violations of ` + "`" + `key` + "`" + ` and ` + "`" + `value` + "`" + ` are refused. On a strict type all violations are refused, except in items that keep their value."
+  "Whether a write of all items is accepted. Malformed keys and values, and items that the viewer may not change, are always refused. A strict type refuses all other violations, too, except of items that keep their value."
   accepted: Boolean!
   "Whether the type is strict: a write that breaks its definitions is refused."
   strict: Boolean!
@@ -1593,7 +1599,7 @@ type MetadataReportItem {
   isCustom: Boolean!
   "The spelling of the candidates or, for a custom key, the nearest known key; ` + "`" + `null` + "`" + ` if the key is known or no known key is similar."
   suggestion: String
-  "The operator of the value, otherwise the first operator of the definition; ` + "`" + `null` + "`" + ` for a plain value."
+  "The operator of the value or, if it has none, the first operator of the definition or ` + "`" + `<in>` + "`" + ` of an ` + "`" + `ARRAY` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   operator: String
   "The values without operator and quotation marks: ` + "`" + `<or> a <or> b` + "`" + ` and ` + "`" + `<or> a,b` + "`" + ` have two values, as do ` + "`" + `a,b` + "`" + ` and ` + "`" + `[\"a\",\"b\"]` + "`" + ` of an ` + "`" + `ARRAY` + "`" + `."
   values: [String!]!
@@ -1607,7 +1613,7 @@ type MetadataReportItem {
 type Violation {
   "The violated field of the definition, or another rule."
   rule: ViolationRule!
-  "The message."
+  "Why the rule is broken, for people."
   message: String!
 }
 
@@ -1655,9 +1661,9 @@ enum ViolationRule {
 type ResourceTypeAssociation implements Node {
   "The global id, for ` + "`" + `node` + "`" + `."
   id: ID!
-  "The resource type."
+  "The resource type that the definitions apply to."
   resourceType: ResourceType! @work(statements: 1)
-  "The namespace."
+  "The namespace with the definitions."
   namespace: Namespace! @work(statements: 1)
   "The prefix of the namespace's property names on this type, with its separator, for example ` + "`" + `hw:` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   prefix: String
@@ -1696,7 +1702,7 @@ input ResourceTypeFilter {
 input ResourceTypeOrder {
   "The field to order by."
   field: ResourceTypeOrderField!
-  "The direction."
+  "Ascending or descending."
   direction: OrderDirection! = ASC
 }
 
@@ -1726,7 +1732,7 @@ type ResourceTypeConnection {
 type ResourceTypeEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The resource type."
+  "The resource type at this position."
   node: ResourceType!
 }
 
@@ -1806,14 +1812,15 @@ extend type Mutation {
   ): SetDefaultsPayload @semanticNonNull
   """
   Applies the default rules of a namespace to a page of resources, by uuid. A
-  resource that lacks a key gets the value of the first rule for it. An item that
-  the rules gave before follows them: it changes and is deleted with its rule.
-  All other items stay: once a user, a service or a sync writes an item, even with
-  the same value, it belongs to the writer. For administrators (` + "`" + `FORBIDDEN` + "`" + `).
+  resource that lacks a key gets the value of the first rule for it. An item
+  that the rules gave before follows them: it changes and is deleted with its
+  rule. All other items stay: once a user, a service or a sync writes an item,
+  even with the same value, it belongs to the writer. For administrators
+  (` + "`" + `FORBIDDEN` + "`" + `).
 
-  Each change is checked like ` + "`" + `setMetadata` + "`" + `. A resource that refuses it keeps its
-  metadata, and ` + "`" + `results` + "`" + ` has the problems. While ` + "`" + `next` + "`" + ` is not ` + "`" + `null` + "`" + `, call again
-  with ` + "`" + `after: next` + "`" + `.
+  Each change is checked like ` + "`" + `setMetadata` + "`" + `. If it is refused, the resource
+  keeps its metadata, and ` + "`" + `results` + "`" + ` has the problems. While ` + "`" + `next` + "`" + ` is not
+  ` + "`" + `null` + "`" + `, call again with ` + "`" + `after: next` + "`" + `.
   """
   applyDefaults(
     "The namespace and the page."
@@ -1829,11 +1836,11 @@ type DefaultRule {
   projectId: String
   "Only resources with this metadata key; ` + "`" + `null` + "`" + ` for all. Values of the same namespace's rules do not count."
   hasKey: String
-  "The value of ` + "`" + `hasKey` + "`" + `; ` + "`" + `null` + "`" + ` without ` + "`" + `hasKey` + "`" + `."
+  "The value that ` + "`" + `hasKey` + "`" + ` must have; ` + "`" + `null` + "`" + ` without ` + "`" + `hasKey` + "`" + `."
   hasValue: String
   "The key that gets the value."
   key: String!
-  "The value."
+  "The value that the key gets."
   value: String!
 }
 
@@ -1848,7 +1855,7 @@ input DefaultRuleInput {
   property of an image. Values of the same namespace's rules do not count.
   """
   hasKey: String
-  "The value of ` + "`" + `hasKey` + "`" + `; given with ` + "`" + `hasKey` + "`" + ` only."
+  "The value that ` + "`" + `hasKey` + "`" + ` must have, up to 1023 characters; given with ` + "`" + `hasKey` + "`" + ` only."
   hasValue: String
   "The key that gets the value, 1 to 255 characters."
   key: String!
@@ -1866,7 +1873,7 @@ input SetDefaultsInput {
   revision: Int
 }
 
-"What ` + "`" + `setDefaults` + "`" + ` returns."
+"The namespace whose default rules were set."
 type SetDefaultsPayload {
   "The namespace as it is now."
   namespace: Namespace!
@@ -1892,9 +1899,9 @@ type ApplyDefaultsPayload {
   changed: Int!
   "Number of deleted items."
   removed: Int!
-  "Number of resources that refuse their change."
+  "Number of resources whose change was refused."
   refused: Int!
-  "The resources of the page that change or refuse to, by uuid."
+  "The resources of the page that change, or whose change was refused, by uuid."
   results: [DefaultsResult!]!
   "The ` + "`" + `after` + "`" + ` of the next page; ` + "`" + `null` + "`" + ` at the end."
   next: UUID
@@ -1908,13 +1915,13 @@ type DefaultsResult {
   items: [ValueChange!]! @work(length: 2)
   "The items that the resource loses, by key."
   deleteKeys: [ValueChange!]! @work(length: 1)
-  "The problems that refuse the change, with paths such as ` + "`" + `items[0].value` + "`" + `; empty if it was made."
+  "Why the change was refused, with paths such as ` + "`" + `items[0].value` + "`" + `; empty if it was made."
   errors: [RowError!]! @work(length: 1)
 }
 
 "The value of a metadata key before and after a change."
 type ValueChange {
-  "The key."
+  "The metadata key."
   key: String!
   "The value before; ` + "`" + `null` + "`" + ` for a new item."
   before: String
@@ -1932,7 +1939,7 @@ type ValueChange {
   missing resource type is created.
   """
   createNamespace(
-    "The namespace and its content."
+    "The namespace to create, with its contents."
     input: CreateNamespaceInput!
   ): CreateNamespacePayload @semanticNonNull
   """
@@ -1952,15 +1959,15 @@ type ValueChange {
   namespace is ` + "`" + `PROTECTED` + "`" + `, also for administrators.
   """
   deleteNamespace(
-    "The namespace."
+    "The namespace to delete."
     input: DeleteNamespaceInput!
   ): DeleteNamespacePayload @semanticNonNull
   """
-  Deletes all contents of a namespace of the given kinds. It succeeds if there are
-  none. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
+  Deletes all contents of the given kinds from a namespace. It succeeds if there
+  are none. A protected namespace is ` + "`" + `PROTECTED` + "`" + `.
   """
   deleteNamespaceContents(
-    "The namespace and the kinds of contents."
+    "The namespace and the kinds of contents to delete."
     input: DeleteNamespaceContentsInput!
   ): DeleteNamespaceContentsPayload @semanticNonNull
   """
@@ -1970,7 +1977,7 @@ type ValueChange {
   lower limits.
   """
   createProperty(
-    "The place and the property."
+    "The namespace, the object if any, and the property to create."
     input: CreatePropertyInput!
   ): CreatePropertyPayload @semanticNonNull
   """
@@ -1986,7 +1993,7 @@ type ValueChange {
   ): UpdatePropertyPayload @semanticNonNull
   "Deletes a property and removes it from the ` + "`" + `required` + "`" + ` of its object. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   deleteProperty(
-    "The property."
+    "The property to delete."
     input: DeletePropertyInput!
   ): DeletePropertyPayload @semanticNonNull
   """
@@ -1995,7 +2002,7 @@ type ValueChange {
   ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createObject(
-    "The namespace and the object."
+    "The namespace and the object to create."
     input: CreateObjectInput!
   ): CreateObjectPayload @semanticNonNull
   """
@@ -2012,7 +2019,7 @@ type ValueChange {
   ): UpdateObjectPayload @semanticNonNull
   "Deletes an object with its properties. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   deleteObject(
-    "The object."
+    "The object to delete."
     input: DeleteObjectInput!
   ): DeleteObjectPayload @semanticNonNull
   """
@@ -2027,27 +2034,28 @@ type ValueChange {
     "The namespace and the tags."
     input: SetTagsInput!
   ): SetTagsPayload @semanticNonNull
-  "Changes the name or the parent of a tag. A taken name is ` + "`" + `ALREADY_EXISTS` + "`" + `."
+  "Changes the name or the parent of a tag. A taken name is ` + "`" + `ALREADY_EXISTS` + "`" + `, a parent that makes a cycle ` + "`" + `BAD_USER_INPUT` + "`" + `."
   updateTag(
     "The tag and its changes."
     input: UpdateTagInput!
   ): UpdateTagPayload @semanticNonNull
   "Deletes a tag. Its children then have no parent. In a protected namespace this is ` + "`" + `PROTECTED` + "`" + `."
   deleteTag(
-    "The tag."
+    "The tag to delete."
     input: DeleteTagInput!
   ): DeleteTagPayload @semanticNonNull
   "Creates a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A taken name is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   createResourceType(
-    "The resource type."
+    "The resource type to create."
     input: CreateResourceTypeInput!
   ): CreateResourceTypePayload @semanticNonNull
   """
   Changes a resource type. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). Changing the name
-  or protection of a built-in type is ` + "`" + `PROTECTED` + "`" + `.
+  or protection of a built-in type is ` + "`" + `PROTECTED` + "`" + `, a taken name
+  ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   updateResourceType(
-    "The type and its changes."
+    "The resource type and its changes."
     input: UpdateResourceTypeInput!
     "The filter and page of the problems that a dry run returns (default: the first 50 resources). Only with ` + "`" + `dryRun` + "`" + ` (` + "`" + `BAD_USER_INPUT` + "`" + `)."
     problems: MetadataProblemScan
@@ -2057,7 +2065,7 @@ type ValueChange {
   ` + "`" + `PROTECTED` + "`" + `. A type with an association, a resource or a capability is ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResourceType(
-    "The type."
+    "The resource type to delete."
     input: DeleteResourceTypeInput!
   ): DeleteResourceTypePayload @semanticNonNull
   """
@@ -2083,7 +2091,7 @@ type ValueChange {
   is ` + "`" + `PROTECTED` + "`" + `. Names that several associations match are ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   disassociateResourceType(
-    "The association."
+    "The association to delete."
     input: DisassociateResourceTypeInput!
   ): DisassociateResourceTypePayload @semanticNonNull
   "Shares a namespace with a project, or changes the role of the project."
@@ -2161,7 +2169,7 @@ input PropertyInput {
   name: String!
   "The label to display; must not be empty."
   title: String!
-  "The description."
+  "The description that forms display."
   description: String
   "The type of its values."
   type: PropertyType!
@@ -2203,7 +2211,7 @@ input PropertyInput {
 input ObjectInput {
   "The name, unique in its namespace: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "The description."
+  "The description that forms display."
   description: String
   "The names of the required properties, each one of ` + "`" + `properties` + "`" + `, distinct."
   required: [String!]
@@ -2279,7 +2287,7 @@ enum NamespaceContent {
   PROPERTIES
   "The objects, with their properties."
   OBJECTS
-  "The tags."
+  "The tags of the namespace."
   TAGS
 }
 
@@ -2295,7 +2303,7 @@ input CreatePropertyInput {
   name: String!
   "The label to display; must not be empty."
   title: String!
-  "The description."
+  "The description that forms display."
   description: String
   "The type of its values."
   type: PropertyType!
@@ -2347,7 +2355,7 @@ input UpdatePropertyInput {
   revision: Int
   "The label to display; must not be empty or ` + "`" + `null` + "`" + `."
   title: String
-  "The description."
+  "The description that forms display."
   description: String
   "The type of its values; must not be ` + "`" + `null` + "`" + `."
   type: PropertyType
@@ -2411,7 +2419,7 @@ input CreateObjectInput {
   revision: Int
   "The name, unique in its namespace: 1 to 80 characters, no slash and no control characters."
   name: String!
-  "The description."
+  "The description that forms display."
   description: String
   "The names of the required properties, each one of ` + "`" + `properties` + "`" + `, distinct."
   required: [String!]
@@ -2427,7 +2435,7 @@ input UpdateObjectInput {
   name: String!
   "The new name; cannot be ` + "`" + `null` + "`" + `."
   newName: String
-  "The description."
+  "The description that forms display."
   description: String
   "The names of the required properties, each a property of the changed object, distinct."
   required: [String!]
@@ -2584,7 +2592,7 @@ input DisassociateResourceTypeInput {
   revision: Int
 }
 
-"A namespace to share."
+"A namespace and the project to share it with."
 input ShareNamespaceInput {
   "The name of the namespace."
   namespace: String!
@@ -2606,36 +2614,37 @@ input UnshareNamespaceInput {
   revision: Int
 }
 
-"What ` + "`" + `createNamespace` + "`" + ` returns."
+"The created namespace."
 type CreateNamespacePayload {
   "The namespace as it is now."
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateNamespace` + "`" + ` returns."
+"The changed namespace or, in a dry run, the problems that the change would cause."
 type UpdateNamespacePayload {
   "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   namespace: Namespace
   """
-  The visible resources of the affected types whose metadata would break further
-  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The resources of the affected types whose metadata would break further rules: in
+  the viewer's project or, for administrators and services, in all projects. ` + "`" + `null` + "`" + `
+  unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
 
-"What ` + "`" + `deleteNamespace` + "`" + ` returns."
+"The deleted namespace."
 type DeleteNamespacePayload {
   "The namespace before the deletion."
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteNamespaceContents` + "`" + ` returns."
+"The namespace that lost contents."
 type DeleteNamespaceContentsPayload {
   "The namespace as it is now."
   namespace: Namespace!
 }
 
-"What ` + "`" + `createProperty` + "`" + ` returns."
+"The created property, and its namespace."
 type CreatePropertyPayload {
   "The property as it is now."
   propertyDefinition: PropertyDefinition!
@@ -2643,20 +2652,21 @@ type CreatePropertyPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateProperty` + "`" + ` returns."
+"The changed property and its namespace or, in a dry run, the problems that the change would cause."
 type UpdatePropertyPayload {
   "The property as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   propertyDefinition: PropertyDefinition
   "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   namespace: Namespace
   """
-  The visible resources of the affected types whose metadata would break further
-  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The resources of the affected types whose metadata would break further rules: in
+  the viewer's project or, for administrators and services, in all projects. ` + "`" + `null` + "`" + `
+  unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
 
-"What ` + "`" + `deleteProperty` + "`" + ` returns."
+"The deleted property, and its namespace."
 type DeletePropertyPayload {
   "The property before the deletion."
   propertyDefinition: PropertyDefinition!
@@ -2664,7 +2674,7 @@ type DeletePropertyPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `createObject` + "`" + ` returns."
+"The created object, and its namespace."
 type CreateObjectPayload {
   "The object as it is now."
   objectDefinition: ObjectDefinition!
@@ -2672,20 +2682,21 @@ type CreateObjectPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateObject` + "`" + ` returns."
+"The changed object and its namespace or, in a dry run, the problems that the change would cause."
 type UpdateObjectPayload {
   "The object as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   objectDefinition: ObjectDefinition
   "The namespace as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   namespace: Namespace
   """
-  The visible resources of the affected types whose metadata would break further
-  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The resources of the affected types whose metadata would break further rules: in
+  the viewer's project or, for administrators and services, in all projects. ` + "`" + `null` + "`" + `
+  unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
 
-"What ` + "`" + `deleteObject` + "`" + ` returns."
+"The deleted object, and its namespace."
 type DeleteObjectPayload {
   "The object before the deletion, without its properties."
   objectDefinition: ObjectDefinition!
@@ -2693,7 +2704,7 @@ type DeleteObjectPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `setTags` + "`" + ` returns."
+"The namespace whose tags were set, and its tags."
 type SetTagsPayload {
   "All tags of the namespace, by name."
   tags: [Tag!]!
@@ -2701,7 +2712,7 @@ type SetTagsPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateTag` + "`" + ` returns."
+"The changed tag, and its namespace."
 type UpdateTagPayload {
   "The tag as it is now."
   tag: Tag!
@@ -2709,7 +2720,7 @@ type UpdateTagPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `deleteTag` + "`" + ` returns."
+"The deleted tag, and its namespace."
 type DeleteTagPayload {
   "The tag before the deletion."
   tag: Tag!
@@ -2717,30 +2728,31 @@ type DeleteTagPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `createResourceType` + "`" + ` returns."
+"The created resource type."
 type CreateResourceTypePayload {
   "The resource type as it is now."
   resourceType: ResourceType!
 }
 
-"What ` + "`" + `updateResourceType` + "`" + ` returns."
+"The changed resource type or, in a dry run, the problems that the change would cause."
 type UpdateResourceTypePayload {
   "The resource type as it is now; ` + "`" + `null` + "`" + ` in a dry run."
   resourceType: ResourceType
   """
-  The visible resources of the affected types whose metadata would break further
-  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The resources of the affected types whose metadata would break further rules: in
+  the viewer's project or, for administrators and services, in all projects. ` + "`" + `null` + "`" + `
+  unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
 
-"What ` + "`" + `deleteResourceType` + "`" + ` returns."
+"The deleted resource type."
 type DeleteResourceTypePayload {
   "The resource type before the deletion."
   resourceType: ResourceType!
 }
 
-"What ` + "`" + `associateResourceType` + "`" + ` returns."
+"The created association, and its namespace."
 type AssociateResourceTypePayload {
   "The association as it is now."
   resourceTypeAssociation: ResourceTypeAssociation!
@@ -2748,7 +2760,7 @@ type AssociateResourceTypePayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `updateResourceTypeAssociation` + "`" + ` returns."
+"The changed association, and its namespace."
 type UpdateResourceTypeAssociationPayload {
   "The association as it is now."
   resourceTypeAssociation: ResourceTypeAssociation!
@@ -2756,7 +2768,7 @@ type UpdateResourceTypeAssociationPayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `disassociateResourceType` + "`" + ` returns."
+"The deleted association, and its namespace."
 type DisassociateResourceTypePayload {
   "The association before the deletion."
   resourceTypeAssociation: ResourceTypeAssociation!
@@ -2764,17 +2776,17 @@ type DisassociateResourceTypePayload {
   namespace: Namespace!
 }
 
-"What ` + "`" + `shareNamespace` + "`" + ` returns."
+"The project that the namespace is shared with, and the namespace."
 type ShareNamespacePayload {
-  "The sharing as it is now."
+  "The project with its role now."
   namespaceMember: NamespaceMember!
   "The namespace as it is now."
   namespace: Namespace!
 }
 
-"What ` + "`" + `unshareNamespace` + "`" + ` returns."
+"The project that the namespace was shared with, and the namespace."
 type UnshareNamespacePayload {
-  "The sharing before its end."
+  "The project with the role that it had."
   namespaceMember: NamespaceMember!
   "The namespace as it is now."
   namespace: Namespace!
@@ -2788,7 +2800,7 @@ input ImportNamespacesInput {
   atomic: Boolean! = false
   "What to do with an existing namespace. A new one is created in every mode."
   mode: ImportMode! = SKIP
-  "Whether ` + "`" + `OVERWRITE` + "`" + ` may overwrite protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` may remove properties from their objects. Otherwise this is ` + "`" + `PROTECTED` + "`" + ` in the report."
+  "Whether ` + "`" + `OVERWRITE` + "`" + ` may overwrite protected namespaces, and ` + "`" + `PREFER_NEW` + "`" + ` may remove properties from their objects. Otherwise this is ` + "`" + `PROTECTED` + "`" + ` in the report, as for editors in any case."
   includeProtected: Boolean! = false
   """
   Whether to store nothing, and to return the expected result of each document
@@ -2824,13 +2836,14 @@ enum ImportMode {
   OVERWRITE
 }
 
-"What ` + "`" + `importNamespaces` + "`" + ` returns."
+"The results of an import and, in a dry run, the problems that it would cause."
 type ImportNamespacesPayload {
   "The result for each document, in order."
   reports: [ImportReport!]!
   """
-  The visible resources of the affected types whose metadata would break further
-  rules. ` + "`" + `null` + "`" + ` unless ` + "`" + `dryRun` + "`" + `.
+  The resources of the affected types whose metadata would break further rules: in
+  the viewer's project or, for administrators and services, in all projects. ` + "`" + `null` + "`" + `
+  unless ` + "`" + `dryRun` + "`" + `.
   """
   problems: MetadataProblemConnection
 }
@@ -2850,8 +2863,9 @@ type ImportReport {
   "The differences from the existing namespace, one per line, for example ` + "`" + `changed $.properties.x.default: 5 -> 6` + "`" + `; at most 1001."
   differences: [String!]!
   """
-  The local edits that an upgrade keeps, with the values of both bundles; at most
-  1000, and empty except for an upgrade, see ` + "`" + `importNamespaces` + "`" + `.
+  The local edits that an upgrade keeps, with the values of both bundles; at
+  most 1000, and empty except for an upgrade; see ` + "`" + `origin` + "`" + ` of
+  ` + "`" + `ImportNamespacesInput` + "`" + `.
   """
   edits: [ImportEdit!]!
 }
@@ -2874,23 +2888,23 @@ enum ImportOutcome {
   CREATED
   "The namespace existed and was changed."
   UPDATED
-  "The namespace existed and equals the document."
+  "The namespace existed, and the document changes nothing in it."
   UNCHANGED
   "The namespace existed, differs from the document and was left unchanged."
   SKIPPED
   "The namespace has the origin ` + "`" + `cadastre` + "`" + `, was unloaded or deleted, and was not created again; see ` + "`" + `includeUnloaded` + "`" + `."
   UNLOADED
-  "The document cannot be imported, see ` + "`" + `errors` + "`" + `."
+  "The document was not imported; see ` + "`" + `errors` + "`" + `."
   FAILED
 }
 
-"Which namespaces to delete: all, or all that match every given condition. Without ` + "`" + `all` + "`" + ` and conditions it is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+"Which namespaces to delete: all, or all that match every given condition. With neither, it is ` + "`" + `BAD_USER_INPUT` + "`" + `."
 input UnloadNamespacesInput {
   "With any of these names, each once; at most 1000."
   names: [String!]
   "Associated with any of these resource types, each once; at most 1000."
   resourceTypes: [String!] @nameOf(type: "ResourceType")
-  "With this origin, see ` + "`" + `importNamespaces` + "`" + `."
+  "Imported under this origin; see ` + "`" + `origin` + "`" + ` of ` + "`" + `ImportNamespacesInput` + "`" + `."
   origin: String
   "All visible namespaces. Mutually exclusive with conditions."
   all: Boolean! = false
@@ -2898,7 +2912,7 @@ input UnloadNamespacesInput {
   includeProtected: Boolean! = false
 }
 
-"What ` + "`" + `unloadNamespaces` + "`" + ` returns."
+"The results of an unload."
 type UnloadNamespacesPayload {
   "The result for each selected namespace and each unknown name, by name."
   reports: [UnloadReport!]!
@@ -2908,7 +2922,7 @@ type UnloadNamespacesPayload {
 type UnloadReport {
   "The name of the namespace."
   namespace: String!
-  "The outcome."
+  "Whether the namespace was deleted."
   outcome: UnloadOutcome!
   "The reasons for a failure, each starting with a code such as ` + "`" + `PROTECTED` + "`" + `; empty unless ` + "`" + `outcome` + "`" + ` is ` + "`" + `FAILED` + "`" + `."
   errors: [String!]!
@@ -2918,7 +2932,7 @@ type UnloadReport {
 
 "A reason for a failure in a report."
 type ReportProblem {
-  "The kind of refusal."
+  "The kind of refusal, one of the error codes."
   code: ReportCode!
   "The path in the document, for example ` + "`" + `$.properties.x.type` + "`" + `; ` + "`" + `null` + "`" + ` in the report of an unload."
   path: String
@@ -2938,7 +2952,7 @@ enum ReportCode {
   ALREADY_EXISTS
   "The namespace was changed concurrently."
   CONCURRENT_UPDATE
-  "It is in use."
+  "The object is in use."
   IN_USE
   "The namespace is protected."
   PROTECTED
@@ -2958,7 +2972,7 @@ enum ReportCode {
 enum UnloadOutcome {
   "The namespace is deleted with everything in it."
   UNLOADED
-  "The namespace is unchanged, see ` + "`" + `errors` + "`" + `."
+  "The namespace is unchanged; see ` + "`" + `errors` + "`" + `."
   FAILED
 }
 `, BuiltIn: false},
@@ -3193,8 +3207,9 @@ enum Operation {
 	{Name: "../../schema/permission.graphql", Input: `extend type Viewer {
   """
   The rules that the viewer's roles allow, by name: the table in
-  docs/permissions.md with the operator's policy applied. A policy can also allow
-  a single operation. ` + "`" + `can` + "`" + ` includes these, this list does not.
+  docs/permissions.md with the operator's policy applied. A policy can also
+  allow a single operation. ` + "`" + `can` + "`" + ` includes such operations; this list has no
+  rule for them.
   """
   rules: [AccessRule!]!
   """
@@ -3204,7 +3219,7 @@ enum Operation {
   ` + "`" + `viewerCanDelete` + "`" + ` of an object answer for that object.
   """
   can(
-    "The operation: a field of ` + "`" + `Query` + "`" + ` or ` + "`" + `Mutation` + "`" + `."
+    "The operation: a field of ` + "`" + `Query` + "`" + `, ` + "`" + `Mutation` + "`" + ` or ` + "`" + `Subscription` + "`" + `."
     operation: Operation!
   ): Boolean!
 }
@@ -3217,7 +3232,7 @@ enum Role {
   MEMBER
   "Reads objects of the project and public ones."
   READER
-  "Acts for the cloud itself, like an agent on a host: writes placement, capabilities and metadata of any project."
+  "Acts for the cloud itself, like an agent on a host: writes placement, and resources, metadata and capabilities of any project."
   SERVICE
 }
 
@@ -3233,11 +3248,11 @@ enum AccessRule {
   CAPABILITIES_WRITE
   "Read changes of visible objects."
   CHANGES_READ
-  "Read consumers, allocations and usages of any project."
+  "Read consumers, allocations, usages and limits of any project."
   CONSUMERS_READ_ANY
   "Read the visible namespaces and their contents."
   DEFINITIONS_READ
-  "Write any visible namespace. Owners and editors of a namespace do not need this rule."
+  "Write any visible namespace. Editors of a namespace do not need this rule, nor do its owners if the server lets owners write."
   DEFINITIONS_WRITE
   "Claim above the limits of a project. By default no role has this rule."
   LIMITS_EXCEED
@@ -3245,9 +3260,9 @@ enum AccessRule {
   LIMITS_WRITE
   "Change metadata that users cannot change, and set ` + "`" + `userModifiable` + "`" + `."
   METADATA_SERVICE_OWNED
-  "Read providers, inventories, candidates, consumers and usages."
+  "Read providers, inventories and candidates, and the consumers, usages and limits of the viewer's project."
   PLACEMENT_READ
-  "Write all of placement."
+  "Write all of placement, and read consumers, allocations, usages and limits of any project."
   PLACEMENT_WRITE
   "Read the visible resources, their metadata and tags."
   RESOURCES_READ
@@ -3317,7 +3332,7 @@ extend type ResourceType {
 }
 
 extend type Resource {
-  "Whether ` + "`" + `updateResource` + "`" + ` would work for the viewer now, with a valid input. Also for metadata and tags, unless a policy names their operations."
+  "Whether ` + "`" + `updateResource` + "`" + ` would work for the viewer now, with a valid input. The same holds for metadata and tags, unless a policy names their operations."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `deleteResource` + "`" + ` would work for the viewer now: never while the resource has children or a linked resource provider."
   viewerCanDelete: Boolean! @work(statements: 1)
@@ -3349,7 +3364,7 @@ extend type Capability {
 }
 
 extend type ResourceProvider {
-  "Whether ` + "`" + `updateResourceProvider` + "`" + ` would work for the viewer now, with a valid input. Also for inventories, traits and aggregates, unless a policy names their operations."
+  "Whether ` + "`" + `updateResourceProvider` + "`" + ` would work for the viewer now, with a valid input. The same holds for inventories, traits and aggregates, unless a policy names their operations."
   viewerCanUpdate: Boolean!
   "Whether ` + "`" + `deleteResourceProvider` + "`" + ` would work for the viewer now: never while the provider has children or allocations."
   viewerCanDelete: Boolean!
@@ -3389,7 +3404,7 @@ extend type ResourceClass {
   resourceProviders(
     "Which providers; all conditions must hold (default: all)."
     filter: ResourceProviderFilter
-    "The order (default: by name). The uuid breaks ties, so pages neither repeat nor miss a provider."
+    "The order (default: by name). The uuid breaks ties, so pages neither repeat nor miss an unchanged provider."
     orderBy: ResourceProviderOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -3406,26 +3421,27 @@ extend type ResourceClass {
   (` + "`" + `FORBIDDEN` + "`" + `).
   """
   resourceProvider(
-    "The uuid."
+    "The uuid of the provider."
     uuid: UUID
-    "The name, case-sensitive."
+    "The name of the provider, case-sensitive."
     name: String
   ): ResourceProvider @work(world: true)
   """
-  Every combination of providers that could serve a request now. The arguments up
-  to ` + "`" + `inTree` + "`" + ` are the unsuffixed group: its resource classes may come from several
-  providers of one tree and from providers that share with the tree. Exactly one
-  provider serves each of ` + "`" + `groups` + "`" + `.
+  Every combination of providers that could serve a request now. The arguments
+  up to ` + "`" + `firstOf` + "`" + ` are the unsuffixed group: its resource classes may come from
+  several providers of one tree and from providers that share with the tree.
+  Exactly one provider serves each of ` + "`" + `groups` + "`" + `.
 
-  Candidates have one total order, ` + "`" + `orderBy` + "`" + `. The answer shows one instant, except
-  ` + "`" + `resource` + "`" + ` of a provider. It reserves nothing: the claim checks again. Only
-  ` + "`" + `hosts` + "`" + ` runs SQL, in one statement. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). A request
-  whose search takes too many steps is ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  Candidates have one total order, ` + "`" + `orderBy` + "`" + `. The answer shows one instant,
+  except ` + "`" + `resource` + "`" + ` of a provider. It reserves nothing: the claim checks again.
+  Only ` + "`" + `hosts` + "`" + `, here and in ` + "`" + `preferences` + "`" + `, runs SQL. Needs any role
+  (` + "`" + `FORBIDDEN` + "`" + `). A request whose search takes too many steps is
+  ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   allocationCandidates(
     "The amounts of the unsuffixed group, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
-    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
+    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256, duplicates included."
     requiredAll: [String!] @nameOf(type: "Trait")
     "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
     requiredAny: [String!] @nameOf(type: "Trait")
@@ -3447,7 +3463,7 @@ extend type ResourceClass {
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
     groupPolicy: GroupPolicy! = NONE
-    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
+    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others, or the same. At most 64 sets."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
     rootRequired: [String!] @nameOf(type: "Trait")
@@ -3489,7 +3505,7 @@ extend type ResourceClass {
   Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   consumer(
-    "The uuid."
+    "The uuid of the consumer."
     uuid: UUID!
   ): Consumer @work(statements: 1)
   """
@@ -3528,7 +3544,7 @@ extend type ResourceClass {
     groupBy: UsageGrouping! = TYPE
     "Maximum number of groups, 0 to 1000 (default 50)."
     first: Int
-    "Only groups after this key: ` + "`" + `projectId` + "`" + `, ` + "`" + `userId` + "`" + ` or ` + "`" + `consumerType` + "`" + ` of the last group read, at most 255 characters."
+    "Only groups after this key: ` + "`" + `projectId` + "`" + `, ` + "`" + `userId` + "`" + ` or ` + "`" + `consumerType` + "`" + ` of the last group read (the empty string for ` + "`" + `null` + "`" + `), at most 255 characters."
     after: String
   ): [UsageGroup!] @semanticNonNull @work(statements: 1, tests: 20000, heavy: true)
   "The traits that exist, by name. Needs any role (` + "`" + `FORBIDDEN` + "`" + `)."
@@ -3584,7 +3600,7 @@ extend type Mutation {
   problems.
   """
   createResourceProvider(
-    "The provider."
+    "The provider to create."
     input: CreateResourceProviderInput!
   ): CreateResourceProviderPayload @semanticNonNull
   """
@@ -3596,15 +3612,15 @@ extend type Mutation {
   service role (` + "`" + `FORBIDDEN` + "`" + `). No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   createResourceProviders(
-    "The providers."
+    "The providers to create."
     input: CreateResourceProvidersInput!
   ): CreateResourceProvidersPayload @semanticNonNull
   """
-  Renames a resource provider, moves its subtree to another parent or to none, or
-  links it to another resource or none. Generations stay.
-  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
-  ` + "`" + `NOT_FOUND` + "`" + `. An unknown parent or resource, and a parent inside the provider's
-  subtree, is ` + "`" + `BAD_USER_INPUT` + "`" + `. The name or resource of another provider is
+  Renames a resource provider, moves its subtree to another parent or to none,
+  or links the provider to another resource or to none. Generations stay. Needs
+  the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is ` + "`" + `NOT_FOUND` + "`" + `.
+  An unknown parent or resource, and a parent inside the provider's subtree, is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `. The name or resource of another provider is
   ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   updateResourceProvider(
@@ -3619,7 +3635,7 @@ extend type Mutation {
   ` + "`" + `IN_USE` + "`" + `, more than 1000 providers ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteResourceProvider(
-    "The provider."
+    "The provider to delete."
     input: DeleteResourceProviderInput!
   ): DeleteResourceProviderPayload @semanticNonNull
   """
@@ -3639,17 +3655,18 @@ extend type Mutation {
   ` + "`" + `setInventories` + "`" + `.
   """
   setInventory(
-    "The provider and its inventory."
+    "The provider and one inventory."
     input: SetInventoryInput!
   ): SetInventoryPayload @semanticNonNull
   """
-  Changes the inventories of one resource class of all selected providers, in one
-  transaction. A provider whose inventory changes has an audit event, and its
-  generation grows by 1. An inventory may become smaller than its allocations,
-  which stay. With ` + "`" + `atomic` + "`" + ` all are changed or none, and the errors list the
-  problems. Without it, ` + "`" + `refusals` + "`" + ` lists the problems of the others. Needs the
-  admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter, an unknown class, no
-  value to set, and more than 1000 providers with the class are ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Changes the inventories of one resource class of all selected providers, in
+  one transaction. A provider whose inventory changes has an audit event, and
+  its generation grows by 1. An inventory may become smaller than its
+  allocations, which stay. With ` + "`" + `atomic` + "`" + ` all are changed or none, and the errors
+  list the problems. Without it, valid inventories are changed, and ` + "`" + `refusals` + "`" + `
+  lists the other providers with their problems. Needs the admin or service role
+  (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter, an unknown class, no value to set, and more
+  than 1000 providers with the class are ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   updateInventories(
     "The providers, the class and the new values."
@@ -3666,10 +3683,10 @@ extend type Mutation {
     input: DeleteInventoryInput!
   ): DeleteInventoryPayload @semanticNonNull
   """
-  Replaces the traits of a provider; its generation grows by 1 if a trait changes.
-  Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
+  Replaces the traits of a provider; its generation grows by 1 if a trait
+  changes. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An unknown provider is
   ` + "`" + `NOT_FOUND` + "`" + `, an unknown trait ` + "`" + `BAD_USER_INPUT` + "`" + `, a stale generation
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Duplicates count once.
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Duplicates are allowed.
   """
   setProviderTraits(
     "The provider and its traits."
@@ -3705,18 +3722,18 @@ extend type Mutation {
   malformed name is ` + "`" + `BAD_USER_INPUT` + "`" + `, a taken one ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   createTrait(
-    "The trait."
+    "The trait to create."
     input: CreateTraitInput!
   ): CreateTraitPayload @semanticNonNull
   """
-  Creates the custom traits that are missing, all or none. Traits that exist stay
-  as they are, standard ones included, and are no error. Duplicates count once.
-  Each created trait has an audit event. Needs the admin or service role
-  (` + "`" + `FORBIDDEN` + "`" + `). Malformed names, no name, and more than 1000 names are
+  Creates the custom traits that are missing, all or none. Traits that exist
+  stay as they are, standard ones included, and are no error. Duplicates are
+  allowed. Each created trait has an audit event. Needs the admin or service
+  role (` + "`" + `FORBIDDEN` + "`" + `). Malformed names, no name, and more than 1000 names are
   ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   ensureTraits(
-    "The names."
+    "The names of the traits."
     input: EnsureTraitsInput!
   ): EnsureTraitsPayload @semanticNonNull
   """
@@ -3725,7 +3742,7 @@ extend type Mutation {
   provider ` + "`" + `IN_USE` + "`" + `.
   """
   deleteTrait(
-    "The trait."
+    "The trait to delete."
     input: DeleteTraitInput!
   ): DeleteTraitPayload @semanticNonNull
   """
@@ -3733,7 +3750,7 @@ extend type Mutation {
   A malformed name is ` + "`" + `BAD_USER_INPUT` + "`" + `, a taken one ` + "`" + `ALREADY_EXISTS` + "`" + `.
   """
   createResourceClass(
-    "The resource class."
+    "The resource class to create."
     input: CreateResourceClassInput!
   ): CreateResourceClassPayload @semanticNonNull
   """
@@ -3742,7 +3759,7 @@ extend type Mutation {
   inventories ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResourceClass(
-    "The resource class."
+    "The resource class to delete."
     input: DeleteResourceClassInput!
   ): DeleteResourceClassPayload @semanticNonNull
   """
@@ -3751,11 +3768,11 @@ extend type Mutation {
   providers of a cleared consumer, and of each consumer grow by 1; a consumer
   starts at 1. Concurrent claims do not conflict while there is enough capacity.
   ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` means that an amount exceeds the free capacity, violates
-  minUnit, maxUnit or stepSize, or has no inventory. An overcommitted inventory
-  accepts a claim that does not raise its used amount. Raising the use of a
-  project above a limit is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A stale consumer generation is
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class ` + "`" + `BAD_USER_INPUT` + "`" + `. A claim
-  confirms a consumer that ` + "`" + `place` + "`" + ` holds.
+  minUnit, maxUnit or stepSize, or has no inventory. An inventory with more in
+  use than its capacity accepts a claim that does not raise the use. Raising the
+  use of a project above a limit is ` + "`" + `QUOTA_EXCEEDED` + "`" + `. A stale consumer
+  generation is ` + "`" + `CONCURRENT_UPDATE` + "`" + `, an unknown provider or class
+  ` + "`" + `BAD_USER_INPUT` + "`" + `. A claim confirms a consumer that ` + "`" + `place` + "`" + ` holds.
   """
   setAllocations(
     "The consumers and their new allocations."
@@ -3767,7 +3784,7 @@ extend type Mutation {
   without allocations is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   deleteAllocations(
-    "The consumer."
+    "The consumer to clear."
     input: DeleteAllocationsInput!
   ): DeleteAllocationsPayload @semanticNonNull @work(joins: true)
   """
@@ -3779,7 +3796,7 @@ extend type Mutation {
   consumer twice is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteAllocationsForMany(
-    "The consumers."
+    "The consumers to clear."
     input: DeleteAllocationsForManyInput!
   ): DeleteAllocationsForManyPayload @semanticNonNull @work(joins: true)
   """
@@ -3789,7 +3806,7 @@ extend type Mutation {
   allocations, and one whose hold has ended, is ` + "`" + `NOT_FOUND` + "`" + `.
   """
   confirmAllocations(
-    "The consumers."
+    "The consumers to confirm."
     input: ConfirmAllocationsInput!
   ): ConfirmAllocationsPayload @semanticNonNull
   """
@@ -3844,7 +3861,7 @@ input ResourceProviderFilter {
 input ResourceProviderOrder {
   "The field to order by."
   field: ResourceProviderOrderField!
-  "The direction."
+  "Ascending or descending."
   direction: OrderDirection! = ASC
   "The resource class, required by ` + "`" + `FREE` + "`" + ` and ` + "`" + `SHARE_USED` + "`" + ` and excluded by other fields (` + "`" + `BAD_USER_INPUT` + "`" + `)."
   resourceClass: String @nameOf(type: "ResourceClass")
@@ -3888,7 +3905,7 @@ type ResourceProviderConnection {
 type ResourceProviderEdge {
   "The position in the list. It stays valid when the provider is deleted."
   cursor: String!
-  "The provider."
+  "The provider at this position."
   node: ResourceProvider!
 }
 
@@ -3905,7 +3922,7 @@ type ResourceProvider implements Node {
   uuid: UUID!
   "The name, unique, 1 to 200 characters."
   name: String!
-  "A counter of changes. A mutation with a stale generation is refused."
+  "A counter of changes. A mutation with a stale generation is ` + "`" + `CONCURRENT_UPDATE` + "`" + `."
   generation: Int!
   "The parent; ` + "`" + `null` + "`" + ` for a root."
   parent: ResourceProvider
@@ -3964,7 +3981,7 @@ type Inventory {
   resourceClass: String!
   "The total amount, 1 to 2147483647."
   total: Int!
-  "The reserved amount."
+  "The part of the total that no allocation may use."
   reserved: Int!
   "The minimum of one allocation."
   minUnit: Int!
@@ -3972,7 +3989,7 @@ type Inventory {
   maxUnit: Int!
   "The step of allocations: an allocation is a multiple of it."
   stepSize: Int!
-  "The overcommit ratio."
+  "The overcommit ratio, a factor of ` + "`" + `capacity` + "`" + `."
   allocationRatio: Float!
   "(total - reserved) × allocationRatio, rounded down."
   capacity: Int64!
@@ -3983,7 +4000,7 @@ type Inventory {
   the consumers of all projects.
   """
   held: Int64 @work(statements: 1)
-  "Capacity minus used; negative when overcommitted beyond the capacity."
+  "Capacity minus used; negative if more is used than the capacity."
   free: Int64!
 }
 
@@ -4015,7 +4032,7 @@ input RequestGroupInput {
   suffix: String!
   "The amounts, at most 64 classes, each once. Empty only for a group named in ` + "`" + `sameSubtree` + "`" + `."
   resources: [ResourceAmountInput!]
-  "Traits that the provider must have, all of them. Each list of traits has at most 256. Duplicates count once."
+  "Traits that the provider must have, all of them. Each list of traits has at most 256, duplicates included."
   requiredAll: [String!] @nameOf(type: "Trait")
   "The provider must have at least one of these traits; ` + "`" + `[]` + "`" + ` is no constraint."
   requiredAny: [String!] @nameOf(type: "Trait")
@@ -4092,7 +4109,7 @@ input PreferenceInput {
 
 "Groups of the same subtree."
 input SubtreeInput {
-  "The suffixes of the groups, at least one; duplicates count once. One of their providers must be an ancestor of all the others, or the same."
+  "The suffixes of the groups, 1 to 64, duplicates included. One of their providers must be an ancestor of all the others, or the same."
   suffixes: [String!]!
 }
 
@@ -4186,7 +4203,7 @@ type AllocationCandidateConnection {
 type AllocationCandidateEdge {
   "The position in the list."
   cursor: String!
-  "The candidate."
+  "The candidate at this position."
   node: AllocationCandidate!
 }
 
@@ -4196,7 +4213,7 @@ type AllocationCandidate {
   allocations: [CandidateAllocation!]! @work(length: 2)
   "Which providers serve which group, the unsuffixed group first, then by suffix."
   mappings: [GroupMapping!]! @work(length: 2)
-  "The candidate as input for ` + "`" + `setAllocations` + "`" + `. Do not select ` + "`" + `__typename` + "`" + `."
+  "The candidate as input for ` + "`" + `setAllocations` + "`" + `. Select it without ` + "`" + `__typename` + "`" + `, which the input does not accept."
   claim: CandidateClaim!
   "The sum of the weights of the preferences that hold; 0 without preferences."
   score: Int!
@@ -4206,19 +4223,19 @@ type AllocationCandidate {
   alternatives: [GroupAlternative!]! @work(length: 1)
 }
 
-"The alternative of a group."
+"The alternative that a candidate uses for a group."
 type GroupAlternative {
   "The suffix of the group; the empty string for the unsuffixed group."
   suffix: String!
-  "The index in ` + "`" + `firstOf` + "`" + `."
+  "The index of the alternative in ` + "`" + `firstOf` + "`" + ` of the group, from 0."
   index: Int!
 }
 
 "A preference and whether it holds for a candidate."
 type PreferenceTerm {
-  "The index in ` + "`" + `preferences` + "`" + `."
+  "The index of the preference in ` + "`" + `preferences` + "`" + `, from 0."
   index: Int!
-  "The weight."
+  "The weight that the preference adds to the score where it holds."
   weight: Int!
   "Whether the weight is in the score."
   holds: Boolean!
@@ -4250,7 +4267,7 @@ type ClaimMapping {
 
 "The amounts of one provider."
 type CandidateAllocation {
-  "The provider."
+  "The provider that serves the amounts."
   provider: ResourceProvider!
   "The amounts, by resource class."
   resources: [ResourceAmount!]! @work(length: 2)
@@ -4274,7 +4291,7 @@ type GroupMapping {
 
 "A provider with its inventories and traits, at the instant of the candidates."
 type ProviderSummary {
-  "The provider."
+  "The summarized provider."
   provider: ResourceProvider!
   "All its inventories, by resource class."
   inventories: [Inventory!]! @work(length: 4)
@@ -4287,10 +4304,11 @@ type CandidateExplanation {
   "Number of all providers."
   considered: Int!
   """
-  The effect of each constraint. ` + "`" + `hosts` + "`" + ` comes first and keeps the providers of
-  allowed trees and those sharing with them. Every class of the unsuffixed group
-  and every suffixed group starts from these providers, or from all. Constraints
-  on the whole request come last.
+  The effects of the constraints, in order. ` + "`" + `hosts` + "`" + ` keeps the providers of
+  allowed trees and those sharing with them, then taints eliminate providers.
+  Every class of the unsuffixed group and every suffixed group starts from the
+  remaining providers, and has no more steps once none is left. Constraints on
+  the whole request come last.
   """
   steps: [ExplanationStep!]!
   "The trees with the least missing, at most 5, fewest missing things first."
@@ -4315,7 +4333,7 @@ type ExplanationStep {
 enum ConstraintKind {
   "The providers are in a tree of the hosts, or share with one."
   HOSTS
-  "Neither the provider nor an ancestor has the taint; without a name, any of the remaining taints."
+  "Neither the provider nor an ancestor has the taint. After 16 taints, a step without a name counts all further ones."
   TAINT
   "The provider has an inventory of the resource class."
   RESOURCE_CLASS
@@ -4398,13 +4416,13 @@ type Consumer implements Node {
 type Allocation {
   "A cache key, unique among all types, made from the consumer, the provider and the resource class. ` + "`" + `node` + "`" + ` does not find it."
   id: ID!
-  "The provider."
+  "The provider that has the inventory."
   provider: ResourceProvider! @work(statements: 1, world: true, held: true)
   "The name of the resource class."
   resourceClass: String!
-  "The number of units."
+  "The number of units in use."
   used: Int64!
-  "The consumer."
+  "The consumer that uses the amount."
   consumer: Consumer! @work(statements: 1, held: true)
 }
 
@@ -4424,7 +4442,7 @@ type AllocationConnection {
 type AllocationEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The allocation."
+  "The allocation at this position."
   node: Allocation!
 }
 
@@ -4438,9 +4456,9 @@ input ConsumerFilter {
   type: String
   "With an allocation on the provider with this uuid."
   provider: UUID
-  "Without a resource of their uuid that the viewer sees; with ` + "`" + `false` + "`" + `, with one."
+  "Without a visible resource of the same uuid; with ` + "`" + `false` + "`" + `, with one."
   withoutResource: Boolean
-  "Claimed first before this time."
+  "With the first allocation before this time."
   olderThan: DateTime
   "Held until ` + "`" + `expiresAt` + "`" + `; with ` + "`" + `false` + "`" + `, not held."
   held: Boolean
@@ -4450,7 +4468,7 @@ input ConsumerFilter {
 input ConsumerOrder {
   "The field to order by."
   field: ConsumerOrderField!
-  "The direction."
+  "Ascending or descending."
   direction: OrderDirection! = ASC
 }
 
@@ -4476,13 +4494,13 @@ type ConsumerConnection {
 type ConsumerEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The consumer."
+  "The consumer at this position."
   node: Consumer!
 }
 
 "The key that consumers are grouped by."
 enum UsageGrouping {
-  "The project."
+  "The project of the consumers."
   PROJECT
   "The user, across projects."
   USER
@@ -4508,7 +4526,7 @@ type UsageGroup {
 type ResourceUsage {
   "The name of the resource class."
   resourceClass: String!
-  "The number of units."
+  "The number of units in use."
   used: Int64!
   "The part of ` + "`" + `used` + "`" + ` that held consumers use."
   held: Int64!
@@ -4544,7 +4562,7 @@ type TraitConnection {
 type TraitEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The trait."
+  "The trait at this position."
   node: Trait!
 }
 
@@ -4574,7 +4592,7 @@ type ResourceClassConnection {
 type ResourceClassEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The resource class."
+  "The resource class at this position."
   node: ResourceClass!
 }
 
@@ -4612,7 +4630,7 @@ input CreateResourceProviderInput {
   parentName: String
   "Its inventories, at most 1000, each class once (default: none)."
   inventories: [InventoryInput!]
-  "The names of its traits, at most 1000 (default: none). Duplicates count once."
+  "The names of its traits, at most 1000, duplicates included (default: none)."
   traits: [String!]
   "The uuids of its aggregates, at most 1000, each once (default: none)."
   aggregates: [UUID!]
@@ -4634,7 +4652,7 @@ type CreateResourceProvidersPayload {
   results: [CreateResourceProvidersResult!]!
 }
 
-"The outcome of one of the resource providers to create."
+"The outcome for one item of the input."
 type CreateResourceProvidersResult {
   "The provider; ` + "`" + `null` + "`" + ` if it has problems."
   resourceProvider: ResourceProvider
@@ -4644,7 +4662,7 @@ type CreateResourceProvidersResult {
 
 "A created resource provider."
 type CreateResourceProviderPayload {
-  "The provider."
+  "The new provider."
   resourceProvider: ResourceProvider!
 }
 
@@ -4658,7 +4676,7 @@ input SetInventoriesInput {
   inventories: [InventoryInput!]!
 }
 
-"An inventory."
+"The amount of a resource class that a provider has, and how it may be allocated."
 input InventoryInput {
   "The name of the resource class."
   resourceClass: String! @nameOf(type: "ResourceClass")
@@ -4688,7 +4706,7 @@ input SetProviderTraitsInput {
   provider: UUID!
   "The expected generation (default: any)."
   generation: Int
-  "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all."
+  "The names of the traits, at most 1000, duplicates included; ` + "`" + `[]` + "`" + ` removes all."
   traits: [String!]!
   "Whether to return the provider as it would be, without storing it."
   dryRun: Boolean! = false
@@ -4728,7 +4746,7 @@ input SetOnResourceProviderInput {
   generation: Int
   "All its inventories, at most 1000, each class once; ` + "`" + `[]` + "`" + ` removes all."
   inventories: [InventoryInput!]
-  "The names of all its traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all. Duplicates count once."
+  "The names of all its traits, at most 1000, duplicates included; ` + "`" + `[]` + "`" + ` removes all."
   traits: [String!]
   "The uuids of all its aggregates, at most 1000, each once; ` + "`" + `[]` + "`" + ` removes all."
   aggregates: [UUID!]
@@ -4750,7 +4768,7 @@ type SetOnResourceProvidersPayload {
   results: [SetOnResourceProvidersResult!]!
 }
 
-"The outcome of one of the resource providers."
+"The outcome for one item of the input."
 type SetOnResourceProvidersResult {
   "The provider as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resourceProvider: ResourceProvider
@@ -4768,19 +4786,19 @@ input CreateTraitInput {
 
 "A created trait."
 type CreateTraitPayload {
-  "The trait."
+  "The new trait."
   trait: Trait!
 }
 
 "The traits that must exist."
 input EnsureTraitsInput {
-  "The names, 1 to 1000: of existing traits, or ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
+  "The names, 1 to 1000, duplicates included: of existing traits, or ` + "`" + `CUSTOM_` + "`" + ` and at least one more of A-Z, 0-9 and _, at most 255."
   names: [String!]!
   "Whether to return what would be created, without creating it."
   dryRun: Boolean! = false
 }
 
-"The traits that exist."
+"The traits of the input, which all exist now."
 type EnsureTraitsPayload {
   "All traits of the input, each once, by name."
   traits: [Trait!]!
@@ -4798,7 +4816,7 @@ input CreateResourceClassInput {
 
 "A created resource class."
 type CreateResourceClassPayload {
-  "The resource class."
+  "The new resource class."
   resourceClass: ResourceClass!
 }
 
@@ -4832,8 +4850,8 @@ input ConsumerAllocationsInput {
   allocations: [ProviderAllocationInput!]!
   """
   The providers of each group, from the candidate: at least one group, at most
-  1000 existing providers in all groups together. Replaces ` + "`" + `Consumer.mappings` + "`" + `;
-  absent or ` + "`" + `null` + "`" + ` clears it.
+  1000 existing providers in all groups together, duplicates included. Replaces
+  ` + "`" + `Consumer.mappings` + "`" + `; absent or ` + "`" + `null` + "`" + ` clears them.
   """
   mappings: [GroupMappingInput!]
 }
@@ -4850,7 +4868,7 @@ input ProviderAllocationInput {
 input GroupMappingInput {
   "The suffix of the group, distinct: 1 to 64 of A-Z, a-z, 0-9, _ and -; the empty string for the unsuffixed group."
   suffix: String!
-  "The uuids of the providers, at least one; duplicates count once."
+  "The uuids of the providers, at least one; duplicates are stored once."
   providers: [UUID!]!
 }
 
@@ -4904,7 +4922,7 @@ input SetInventoryInput {
   provider: UUID!
   "The expected generation (default: any)."
   generation: Int
-  "The inventory."
+  "The new inventory of its class."
   inventory: InventoryInput!
   "Whether to return the provider as it would be, without storing it."
   dryRun: Boolean! = false
@@ -4916,7 +4934,7 @@ type SetInventoryPayload {
   resourceProvider: ResourceProvider!
 }
 
-"The new values of inventories of one class. Absent and ` + "`" + `null` + "`" + ` values stay."
+"The new values of inventories of one class. Absent and ` + "`" + `null` + "`" + ` fields keep their values."
 input UpdateInventoriesInput {
   "Which providers; all conditions must hold. Only providers with an inventory of the class are selected."
   filter: ResourceProviderFilter!
@@ -4952,7 +4970,7 @@ type UpdateInventoriesPayload {
 
 "A provider whose inventory was not changed."
 type InventoryRefusal {
-  "The provider."
+  "The provider as it is."
   resourceProvider: ResourceProvider!
   "The problems of its inventory with the new values."
   errors: [RowError!]! @work(length: 1)
@@ -4978,7 +4996,7 @@ type DeleteInventoryPayload {
 
 "A trait to delete."
 input DeleteTraitInput {
-  "The name."
+  "The name of the trait."
   name: String!
   "Whether to check only, without deleting it."
   dryRun: Boolean! = false
@@ -4992,7 +5010,7 @@ type DeleteTraitPayload {
 
 "A resource class to delete."
 input DeleteResourceClassInput {
-  "The name."
+  "The name of the resource class."
   name: String!
   "Whether to check only, without deleting it."
   dryRun: Boolean! = false
@@ -5034,7 +5052,7 @@ type DeleteAllocationsForManyPayload {
   results: [DeleteAllocationsForManyResult!]!
 }
 
-"The outcome of one of the consumers to clear."
+"The outcome for one consumer of the input."
 type DeleteAllocationsForManyResult {
   "The consumer before the deletion, with its allocations; ` + "`" + `null` + "`" + ` if it has problems."
   consumer: Consumer @work(hands: true)
@@ -5138,7 +5156,7 @@ type CapacityConnection {
 type CapacityEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The sum."
+  "The sum at this position."
   node: Capacity!
 }
 
@@ -5155,17 +5173,17 @@ type Capacity {
   trait: String
   "The root of the tree, if grouped by it; in ` + "`" + `treeCapacity` + "`" + ` the root of the subtree."
   root: ResourceProvider
-  "The total amount."
+  "The sum of the total amounts."
   total: Int64!
-  "The reserved amount."
+  "The sum of the reserved amounts."
   reserved: Int64!
   "The sum of the inventories' capacities, with their allocation ratios."
   capacity: Int64!
   "The allocated amount, of all projects."
   used: Int64!
-  "Capacity minus used; negative when overcommitted beyond the capacity."
+  "Capacity minus used; negative if more is used than the capacity."
   free: Int64!
-  "used / capacity, 0.5 for half; above 1 when overcommitted beyond the capacity, ` + "`" + `null` + "`" + ` if the capacity is 0."
+  "used / capacity, 0.5 for half; above 1 if more is used than the capacity, ` + "`" + `null` + "`" + ` if the capacity is 0."
   shareUsed: Float
   "The number of providers with an inventory of the class."
   providers: Int!
@@ -5185,7 +5203,7 @@ type Capacity {
   drainPlan(
     "The uuids of providers, at least one, at most 1000. The whole tree of each is drained. An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
     providers: [UUID!]!
-    "The order of the candidates; a consumer takes the first. ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for consumers like it."
+    "The order of the candidates; a consumer takes the first. ` + "`" + `BREADTH_FIRST` + "`" + ` chooses like ` + "`" + `DEPTH_FIRST` + "`" + `, and ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for consumers with the same amounts."
     strategy: CandidateOrder! = DEPTH_FIRST
     "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
     seed: Int! = 0
@@ -5210,7 +5228,7 @@ type DrainPlan {
 
 "The move of one consumer."
 type DrainMove {
-  "The consumer."
+  "The consumer to move."
   consumer: Consumer! @work(statements: 1)
   "The generation of the consumer in the plan."
   consumerGeneration: Int!
@@ -5226,10 +5244,11 @@ type DrainMove {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_fits.graphql", Input: `extend type Query {
   """
-  How many more consumers of a request fit together in the world of this instant.
-  ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least this many. The answer
-  reserves nothing. Answered from memory; only ` + "`" + `hosts` + "`" + ` runs SQL. Needs any role
-  (` + "`" + `FORBIDDEN` + "`" + `). An invalid request is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  How many more consumers of a request fit together in the world of this
+  instant. ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least ` + "`" + `atLeast` + "`" + `
+  consumers. The answer reserves nothing. Answered from memory; only ` + "`" + `hosts` + "`" + `
+  runs SQL. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). An invalid request is
+  ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   fits(
     "The request of each consumer."
@@ -5245,10 +5264,11 @@ type DrainMove {
     requests: [PlacementRequestInput!]! @work(tests: 5000)
   ): [Fit!] @semanticNonNull @work(world: true, heavy: true)
   """
-  How many more consumers of several requests fit together, placed in turn: as many
-  of each request as its ` + "`" + `share` + "`" + `, then the same again, until the next one does not
-  fit. ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least this many. One request
-  has the numbers of ` + "`" + `fits` + "`" + `. Otherwise like ` + "`" + `fits` + "`" + `.
+  How many more consumers of several requests fit together, placed in turn: as
+  many of each request as its ` + "`" + `share` + "`" + `, then the same again, until the next one
+  does not fit. ` + "`" + `place` + "`" + ` with the strategy ` + "`" + `DEPTH_FIRST` + "`" + ` places at least
+  ` + "`" + `atLeast` + "`" + ` consumers. One request has the numbers of ` + "`" + `fits` + "`" + `. Otherwise like
+  ` + "`" + `fits` + "`" + `.
   """
   fitsTogether(
     "The requests with their shares, 1 to 50."
@@ -5337,12 +5357,12 @@ type FitLimit {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_history.graphql", Input: `extend type Query {
   """
-  The capacity as it was: rows of buckets of time, the oldest first, then by group
-  and class. The servers take a sample every five minutes, and of projects every
-  hour. Buckets of five minutes are kept for 8 days, of an hour for 35 days, of a
-  day for 400 days; the last one grows until its end. Totals include all projects.
-  Rows of projects are visible with their consumers, rows of flavors with the
-  flavor. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter is
+  The capacity as it was: rows of buckets of time, the oldest first, then by
+  group and class. The servers take a sample every five minutes, and of projects
+  every hour. Buckets of five minutes are kept for 8 days, of an hour for 35
+  days, of a day for 400 days; the newest bucket grows until its end. Totals
+  include all projects. Rows of projects are visible with their consumers, rows
+  of flavors with the flavor. Needs any role (` + "`" + `FORBIDDEN` + "`" + `). An invalid filter is
   ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   capacityHistory(
@@ -5379,9 +5399,9 @@ enum CapacityHistoryGrouping {
 enum CapacityBucketSize {
   "Five minutes, with one sample."
   FIVE_MINUTES
-  "An hour, with up to 12 samples."
+  "An hour, with up to 12 samples, or one of projects."
   HOUR
-  "A day, with up to 288 samples."
+  "A day, with up to 288 samples, or 24 of projects."
   DAY
 }
 
@@ -5391,13 +5411,13 @@ input CapacityHistoryFilter {
   since: DateTime
   "Buckets that begin before this time (default: now), at most 1000 buckets after ` + "`" + `since` + "`" + `."
   until: DateTime
-  "Of these resource classes, at most 250; not allowed by flavor. Unknown classes have no rows. Absent means all."
+  "Of these resource classes, at most 250; not allowed with flavors. Unknown classes have no rows. Absent means all."
   resourceClasses: [String!]
-  "Of these aggregates, at most 250, if grouped by them. Absent means all."
+  "Of these aggregates, at most 250; not allowed with other groupings. Absent means all."
   aggregates: [UUID!]
-  "Of these projects, at most 250, if grouped by them. Absent means all."
+  "Of these projects, at most 250; not allowed with other groupings. Absent means all."
   projectIds: [String!]
-  "Of flavors with these names, at most 250, if grouped by them. Absent means all."
+  "Of flavors with these names, at most 250; not allowed with other groupings. Absent means all."
   flavors: [String!]
 }
 
@@ -5411,7 +5431,7 @@ type CapacityBucketConnection {
   pageInfo: PageInfo!
   "Number of rows in the whole list."
   totalCount: Int!
-  "Whether a bucket lacks groups: it has the first 400 pairs of a group and a class."
+  "Whether a bucket lacks groups: it has at most the first 400 pairs of a group and a class, with names of 32 KiB together."
   isIncomplete: Boolean!
 }
 
@@ -5419,7 +5439,7 @@ type CapacityBucketConnection {
 type CapacityBucketEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The row."
+  "The row at this position."
   node: CapacityBucket!
 }
 
@@ -5456,9 +5476,9 @@ type CapacityBucket {
   who does not see the consumers of all projects, except by project.
   """
   held: CapacityRange
-  "How many more of the flavor fit, at least; only for flavors, as in ` + "`" + `fits` + "`" + `."
+  "How many more of the flavor fit, at least, as in ` + "`" + `fits` + "`" + `; ` + "`" + `null` + "`" + ` for other groups."
   fitsAtLeast: CapacityRange
-  "How many more of the flavor fit, at most; only for flavors, as in ` + "`" + `fits` + "`" + `."
+  "How many more of the flavor fit, at most, as in ` + "`" + `fits` + "`" + `; ` + "`" + `null` + "`" + ` for other groups."
   fitsAtMost: CapacityRange
 }
 
@@ -5486,12 +5506,12 @@ type CapacityRange {
 
 extend type Mutation {
   """
-  Replaces all limits of a project. Claims that would raise the use of the project
-  above a limit are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, held consumers included. A limit below the
-  present use is allowed: allocations stay, and claims that keep or lower the use
-  are accepted. Waits for running claims. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A
-  negative limit, a class and trait twice, and an unknown class or trait is
-  ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  Replaces all limits of a project. Claims that would raise the use of the
+  project above a limit are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, held consumers included. A limit
+  below the present use is allowed: allocations stay, and claims that keep or
+  lower the use are accepted. The mutation waits until running claims have
+  ended. Needs the admin role (` + "`" + `FORBIDDEN` + "`" + `). A negative limit, a class and trait
+  twice, and an unknown class or trait is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   setLimits(
     "The project and its limits."
@@ -5501,7 +5521,7 @@ extend type Mutation {
 
 "How much of a resource class the consumers of a project may use together."
 type Limit {
-  "The id of the project."
+  "The id of the project whose consumers count."
   projectId: String!
   "The name of the resource class."
   resourceClass: String!
@@ -5535,24 +5555,25 @@ input LimitInput {
   limit: Int64!
 }
 
-"The limits that were set."
+"The limits of the project as they are now."
 type SetLimitsPayload {
-  "The limits of the project with their use, by resource class and trait."
+  "All limits of the project with their use, by resource class and trait."
   limits: [Limit!]!
 }
 `, BuiltIn: false},
 	{Name: "../../schema/placement_move.graphql", Input: `extend type Mutation {
   """
-  Makes moves of ` + "`" + `drainPlan` + "`" + ` or ` + "`" + `rebalancePlan` + "`" + `, one after the other and each in its
-  own transaction: the allocations of the consumer are replaced, all or none, and
-  nothing else is migrated. A move is refused in its result if the consumer has
-  another generation than in the plan, or other amounts (` + "`" + `CONCURRENT_UPDATE` + "`" + `), or if
-  the new place has no room (` + "`" + `CAPACITY_EXCEEDED` + "`" + `); the moves after it are made. So the
-  same call can be repeated after an error: moves that were made are ` + "`" + `DONE` + "`" + `. Fails
-  like ` + "`" + `setAllocations` + "`" + ` otherwise. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
+  Makes moves of ` + "`" + `drainPlan` + "`" + ` or ` + "`" + `rebalancePlan` + "`" + `, one after the other and each in
+  its own transaction: the allocations of the consumer are replaced, all or
+  none, its ` + "`" + `mappings` + "`" + ` are cleared, and nothing else is migrated. A move is
+  refused in its result if the consumer has another generation than in the plan,
+  or other amounts (` + "`" + `CONCURRENT_UPDATE` + "`" + `), or if the new place has no room
+  (` + "`" + `CAPACITY_EXCEEDED` + "`" + `); the moves after it are made. So the same call can be
+  repeated after an error: moves that were made are ` + "`" + `DONE` + "`" + `. Fails like
+  ` + "`" + `setAllocations` + "`" + ` otherwise. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   applyPlan(
-    "The moves."
+    "The moves to make."
     input: ApplyPlanInput!
   ): ApplyPlanPayload @semanticNonNull
 }
@@ -5583,7 +5604,7 @@ type ApplyPlanPayload {
 
 "The outcome of one move."
 type ApplyPlanResult {
-  "Whether the move was made."
+  "Whether the move was made, now or before."
   outcome: MoveOutcome!
   "The consumer with its allocations now; ` + "`" + `null` + "`" + ` if the move was refused."
   consumer: Consumer @work(hands: true)
@@ -5603,10 +5624,11 @@ enum MoveOutcome {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_place.graphql", Input: `extend type Query {
   """
-  Why the last ` + "`" + `place` + "`" + ` for a consumer was refused, for lack of room or quota: for
-  a day, or until the consumer has allocations. ` + "`" + `null` + "`" + ` if there was no refusal.
-  Dry runs do not count. Only administrators and services see consumers of other
-  projects; others get ` + "`" + `null` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
+  Why the last ` + "`" + `place` + "`" + ` for a consumer was refused, for lack of room or quota. It
+  is kept for a day, or until the consumer has allocations; of more than 20000
+  refusals, the oldest are deleted. ` + "`" + `null` + "`" + ` if there was no refusal. Dry runs do
+  not count. Only administrators and services see consumers of other projects;
+  others get ` + "`" + `null` + "`" + `. Needs any role (` + "`" + `FORBIDDEN` + "`" + `).
   """
   lastRefusal(
     "The uuid of the consumer."
@@ -5616,15 +5638,16 @@ enum MoveOutcome {
 
 extend type Mutation {
   """
-  Chooses candidates for consumers and claims them, in one transaction. Consumers
-  are placed one after the other: each takes the first candidate, in the order of
-  ` + "`" + `strategy` + "`" + `, after those before it; with ` + "`" + `RANDOM` + "`" + ` they take the roots in turn. If
-  other claims are faster, the server chooses again, up to 8 times
-  (` + "`" + `UNAVAILABLE` + "`" + `). A consumer without a candidate is ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` in its
-  result, one whose candidate would exceed a limit of its project
-  ` + "`" + `QUOTA_EXCEEDED` + "`" + `, one with allocations already ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and
-  ` + "`" + `explain` + "`" + ` says why there is no room. Needs the admin or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid
-  request is ` + "`" + `BAD_USER_INPUT` + "`" + `, a search with too many steps ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
+  Chooses candidates for consumers and claims them, in one transaction.
+  Consumers are placed one after the other: each takes the first candidate, in
+  the order of ` + "`" + `strategy` + "`" + `, after those before it; with ` + "`" + `RANDOM` + "`" + ` they take the
+  roots in turn. If other claims are faster, the server chooses again, at most 8
+  times in all, and then answers ` + "`" + `UNAVAILABLE` + "`" + `. A consumer without a candidate
+  is ` + "`" + `CAPACITY_EXCEEDED` + "`" + ` in its result, one whose candidate would exceed a limit
+  of its project ` + "`" + `QUOTA_EXCEEDED` + "`" + `, one with allocations already
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `, and ` + "`" + `explain` + "`" + ` says why there is no room. Needs the admin
+  or service role (` + "`" + `FORBIDDEN` + "`" + `). An invalid request is ` + "`" + `BAD_USER_INPUT` + "`" + `, a
+  search with too many steps ` + "`" + `QUERY_TOO_COMPLEX` + "`" + `.
   """
   place(
     "The request and the consumers."
@@ -5643,7 +5666,7 @@ input PlaceInput {
   ` + "`" + `strategy` + "`" + ` orders equal scores. Preferences exclude nothing.
   """
   preferences: [PreferenceInput!] @work(tests: 20000)
-  "The order of the candidates; a consumer takes the first."
+  "The order of the candidates; a consumer takes the first. ` + "`" + `BREADTH_FIRST` + "`" + ` chooses like ` + "`" + `DEPTH_FIRST` + "`" + `."
   strategy: CandidateOrder! = DEPTH_FIRST
   "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
   seed: Int! = 0
@@ -5695,7 +5718,7 @@ input ConsumerGroupInput {
 
 "Which hosts consumers may share."
 enum HostPolicy {
-  "Any."
+  "Any host."
   ANY
   "A host that no other consumer of the policy is on."
   DISTINCT
@@ -5764,7 +5787,7 @@ input PlaceConsumerInput {
 input PlacementRequestInput {
   "The amounts of the unsuffixed group, at most 64 classes, each once."
   resources: [ResourceAmountInput!]
-  "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
+  "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256, duplicates included."
   requiredAll: [String!] @nameOf(type: "Trait")
   "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
   requiredAny: [String!] @nameOf(type: "Trait")
@@ -5786,7 +5809,7 @@ input PlacementRequestInput {
   groups: [RequestGroupInput!]
   "Whether groups with a suffix may share a provider."
   groupPolicy: GroupPolicy! = NONE
-  "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
+  "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others, or the same. At most 64 sets."
   sameSubtree: [SubtreeInput!]
   "Traits that the root of the candidate's tree itself must have."
   rootRequired: [String!] @nameOf(type: "Trait")
@@ -5808,7 +5831,7 @@ input PlacementRequestInput {
 type PlacePayload {
   "One outcome per consumer of the input, in order."
   results: [PlaceResult!]!
-  "Why there is no room for a consumer after the consumers before it; ` + "`" + `null` + "`" + ` if all have room. Computed only when selected."
+  "Why there is no room for the first consumer without a candidate, after the consumers before it; ` + "`" + `null` + "`" + ` if all have room. Computed only when selected."
   explain: CandidateExplanation @work(tests: 5000)
 }
 
@@ -5816,7 +5839,7 @@ type PlacePayload {
 type PlaceRefusal {
   "The uuid of the consumer."
   consumer: UUID!
-  "The id of the project."
+  "The id of the project that the consumer was to belong to."
   projectId: String!
   "When the place was refused."
   refusedAt: DateTime!
@@ -5829,7 +5852,7 @@ type PlaceRefusal {
   explain: CandidateExplanation @work(world: true)
 }
 
-"The outcome of one of the consumers to place."
+"The outcome for one consumer of the input."
 type PlaceResult {
   "The consumer with its allocations; ` + "`" + `null` + "`" + ` if it was not placed."
   consumer: Consumer @work(hands: true)
@@ -5881,7 +5904,7 @@ type RebalancePlan {
 
 "The move of one consumer, and the effect on the requests."
 type RebalanceMove {
-  "The consumer."
+  "The consumer to move."
   consumer: Consumer! @work(statements: 1)
   "The generation of the consumer in the plan."
   consumerGeneration: Int!
@@ -5957,7 +5980,7 @@ type PlacementRequest {
   sameSubtree: [Subtree!]!
   "The conditions on the root's resource; ` + "`" + `null` + "`" + ` without keys of the scope ` + "`" + `capabilities:` + "`" + `."
   hosts: RequestHosts
-  "The ignored keys, by key; at most 128."
+  "The ignored keys, by key; at most as many as the resource has items."
   ignored: [IgnoredKey!]!
   "The problems of keys, by key, such as unknown or hidden names. A key with a problem has no effect, and a request with problems is not searched."
   problems: [KeyProblem!]!
@@ -5971,7 +5994,7 @@ type TraitSet {
 
 "A group of a request. One provider must serve it whole."
 type RequestGroup {
-  "The suffix."
+  "The suffix of the group."
   suffix: String!
   "The amounts, at most 64 classes."
   resources: [ResourceAmount!]!
@@ -6005,9 +6028,9 @@ type Requirement {
 
 "An ignored metadata key."
 type IgnoredKey {
-  "The key."
+  "The metadata key."
   key: String!
-  "The value."
+  "The value of the key."
   value: String!
   "Why it is ignored."
   reason: IgnoredKeyReason!
@@ -6015,7 +6038,7 @@ type IgnoredKey {
 
 "Why a metadata key is ignored."
 enum IgnoredKeyReason {
-  "No rule reads it."
+  "No rule of placement reads the key."
   NO_RULE
   "The amount is 0. A key of ` + "`" + `resources:` + "`" + ` with 0 still removes the class."
   ZERO_AMOUNT
@@ -6025,7 +6048,7 @@ enum IgnoredKeyReason {
 
 "A problem of a metadata key."
 type KeyProblem {
-  "The key; ` + "`" + `null` + "`" + ` for a problem of all keys together."
+  "The metadata key; ` + "`" + `null` + "`" + ` for a problem of all keys together."
   key: String
   "The problem, then the allowed values."
   message: String!
@@ -6094,7 +6117,7 @@ type FailureConnection {
 type FailureEdge {
   "The position in the list. It stays valid when the host is deleted."
   cursor: String!
-  "The failure."
+  "The failure at this position."
   node: Failure!
 }
 
@@ -6108,7 +6131,7 @@ type Failure {
   capabilityValue: String
   "Number of consumers with allocations on the failed hosts."
   consumers: Int!
-  "Whether all of them fit elsewhere."
+  "Whether all these consumers fit elsewhere."
   survives: Boolean!
   "Number of consumers that do not fit elsewhere."
   unplacedCount: Int!
@@ -6123,7 +6146,7 @@ type Failure {
 
 "A consumer that does not fit elsewhere."
 type UnplacedConsumer {
-  "The consumer."
+  "The consumer without a place."
   consumer: Consumer! @work(statements: 1)
   "The amounts that the consumer loses, by resource class."
   resources: [ResourceAmount!]!
@@ -6138,7 +6161,7 @@ type UnplacedConsumer {
   ` + "`" + `ALREADY_EXISTS` + "`" + `. The errors list all problems.
   """
   whatIf(
-    "The changes, at most 1000. They may remove and disable at most 10000 children of the named providers together."
+    "The changes, at most 1000. They may remove and disable at most 10000 descendants of the named providers together."
     changes: [WhatIfChangeInput!]!
   ): WhatIf @semanticNonNull @work(statements: 1, world: true, tests: 500)
 }
@@ -6157,7 +6180,7 @@ type WhatIf {
   allocationCandidates(
     "The amounts of the unsuffixed group, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
-    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
+    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256, duplicates included."
     requiredAll: [String!] @nameOf(type: "Trait")
     "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
     requiredAny: [String!] @nameOf(type: "Trait")
@@ -6179,7 +6202,7 @@ type WhatIf {
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
     groupPolicy: GroupPolicy! = NONE
-    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
+    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others, or the same. At most 64 sets."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
     rootRequired: [String!] @nameOf(type: "Trait")
@@ -6280,8 +6303,8 @@ input WhatIfChangeInput @oneOf {
   removeProvider: UUID @work(tests: 1500)
   """
   Prevents new allocations on the provider with this uuid and on its subtree: it
-  reserves all of their inventories. Existing allocations stay, so ` + "`" + `free` + "`" + ` is
-  negative.
+  reserves all of their inventories. Existing allocations stay, so ` + "`" + `free` + "`" + `
+  becomes minus ` + "`" + `used` + "`" + `.
   """
   disableProvider: UUID @work(tests: 1500)
   "Replaces all inventories of a provider. Inventories with allocations must stay."
@@ -6309,7 +6332,7 @@ input WhatIfProviderInput {
   parentName: String
   "Its inventories, at most 1000, each class once (default: none)."
   inventories: [InventoryInput!]
-  "The names of its traits, at most 1000 (default: none). Duplicates count once."
+  "The names of its traits, at most 1000, duplicates included (default: none)."
   traits: [String!] @nameOf(type: "Trait")
   "The uuids of its aggregates, at most 1000, each once (default: none)."
   aggregates: [UUID!]
@@ -6327,20 +6350,20 @@ input WhatIfInventoriesInput {
 input WhatIfTraitsInput {
   "The uuid of the provider."
   provider: UUID!
-  "The names of the traits, at most 1000; ` + "`" + `[]` + "`" + ` removes all."
+  "The names of the traits, at most 1000, duplicates included; ` + "`" + `[]` + "`" + ` removes all."
   traits: [String!]! @nameOf(type: "Trait")
 }
 `, BuiltIn: false},
 	{Name: "../../schema/resource.graphql", Input: `extend type Query {
   """
   The visible resources: public ones and resources of the viewer's project; all
-  for administrators and services. ` + "`" + `metadata` + "`" + ` of a list needs one more statement
+  for administrators and services. Selecting ` + "`" + `metadata` + "`" + ` costs one more statement
   per page, which takes longer with more items.
   """
   resources(
     "Which resources; all conditions must hold (default: all)."
     filter: ResourceFilter
-    "The order (default: by name). The id breaks ties, so pages neither repeat nor miss a row."
+    "The order (default: by name). The uuid breaks ties, so pages neither repeat nor miss an unchanged row."
     orderBy: ResourceOrder
     "Maximum number of rows from the front, 0 to 1000 (default 50)."
     first: Int
@@ -6353,7 +6376,7 @@ input WhatIfTraitsInput {
   ): ResourceConnection @semanticNonNull @work(statements: 1)
   "The resource with this uuid; ` + "`" + `null` + "`" + ` if it is missing or hidden."
   resource(
-    "The uuid."
+    "The uuid of the resource."
     uuid: UUID!
   ): Resource @work(statements: 1)
   """
@@ -6377,7 +6400,7 @@ input WhatIfTraitsInput {
   the number that pass it and all conditions before it.
   """
   explainResources(
-    "The filter."
+    "The filter to explain."
     filter: ResourceFilter!
   ): ResourceExplanation @semanticNonNull @work(statements: 1, tests: 20000)
 }
@@ -6394,7 +6417,7 @@ extend type Mutation {
   ` + "`" + `QUOTA_EXCEEDED` + "`" + `.
   """
   createResource(
-    "The resource."
+    "The resource to create."
     input: CreateResourceInput!
   ): CreateResourcePayload @semanticNonNull
   """
@@ -6406,20 +6429,21 @@ extend type Mutation {
   write. No item, and more than 1000, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   createResources(
-    "The resources."
+    "The resources to create."
     input: CreateResourcesInput!
   ): CreateResourcesPayload @semanticNonNull
   """
-  Sets metadata items of a resource and deletes ` + "`" + `deleteKeys` + "`" + `, in one transaction.
-  Other items keep their values. Members write resources of their project (else
-  ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). An item reserved to administrators
-  and services is ` + "`" + `FORBIDDEN` + "`" + ` for others, and nothing is stored. More than 128
-  items on the resource are ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale ` + "`" + `revision` + "`" + ` is
-  ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Deletions follow the rules of ` + "`" + `deleteMetadata` + "`" + ` and are
-  checked together with the new items.
+  Sets metadata items of a resource and deletes ` + "`" + `deleteKeys` + "`" + `, in one
+  transaction. Other items keep their values. Members write resources of their
+  project (else ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). An item reserved
+  to administrators and services is ` + "`" + `FORBIDDEN` + "`" + ` for others, and nothing is
+  stored. On a strict type, items that break its definitions are
+  ` + "`" + `BAD_USER_INPUT` + "`" + `. More than 128 items on the resource (the default limit) are
+  ` + "`" + `QUOTA_EXCEEDED` + "`" + `, a stale ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `. Deletions follow
+  the rules of ` + "`" + `deleteMetadata` + "`" + ` and are checked together with the new items.
   """
   setMetadata(
-    "The items."
+    "The resource, the items to set and the keys to delete."
     input: SetMetadataInput!
   ): SetMetadataPayload @semanticNonNull
   """
@@ -6439,7 +6463,7 @@ extend type Mutation {
   administrator or a service includes them. Fails like ` + "`" + `setMetadata` + "`" + `.
   """
   replaceMetadata(
-    "The items."
+    "The resource and its new items."
     input: ReplaceMetadataInput!
   ): ReplaceMetadataPayload @semanticNonNull
   """
@@ -6449,31 +6473,33 @@ extend type Mutation {
   of the object remain is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   deleteMetadata(
-    "The keys."
+    "The resource and the keys to delete."
     input: DeleteMetadataInput!
   ): DeleteMetadataPayload @semanticNonNull
   """
   Changes fields of a resource. Absent fields keep their values. The revision
-  grows only if something changes. Members change resources of their project (else
-  ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). A parent that is missing, of the
-  wrong type, the resource itself or its descendant is ` + "`" + `BAD_USER_INPUT` + "`" + `. A stale
-  ` + "`" + `revision` + "`" + ` is ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
+  grows only if something changes. Members change resources of their project
+  (else ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones). A parent that is missing,
+  of the wrong type, the resource itself or its descendant is ` + "`" + `BAD_USER_INPUT` + "`" + `,
+  a parent of another project ` + "`" + `FORBIDDEN` + "`" + `. A stale ` + "`" + `revision` + "`" + ` is
+  ` + "`" + `CONCURRENT_UPDATE` + "`" + `.
   """
   updateResource(
-    "The changes."
+    "The resource and its changes."
     input: UpdateResourceInput!
   ): UpdateResourcePayload @semanticNonNull
   """
-  Deletes a resource with its metadata, capabilities and tags. A resource with
-  children or with a linked resource provider is ` + "`" + `IN_USE` + "`" + `.
+  Deletes a resource with its metadata, capabilities and tags. Members delete
+  resources of their project (else ` + "`" + `FORBIDDEN` + "`" + `, or ` + "`" + `NOT_FOUND` + "`" + ` for hidden ones).
+  A resource with children or with a linked resource provider is ` + "`" + `IN_USE` + "`" + `.
   """
   deleteResource(
-    "The resource."
+    "The resource to delete."
     input: DeleteResourceInput!
   ): DeleteResourcePayload @semanticNonNull
   "Replaces the tags of a resource, with free tags or tags of definitions."
   setResourceTags(
-    "The tags."
+    "The resource and its new tags."
     input: SetResourceTagsInput!
   ): SetResourceTagsPayload @semanticNonNull
 }
@@ -6482,7 +6508,7 @@ extend type Mutation {
 input ResourceFilter {
   "Of any of these types, by name, at most 250. An empty list matches nothing."
   types: [String!] @nameOf(type: "ResourceType")
-  "Of this project."
+  "Of the project with this id."
   projectId: String
   "Of any of these projects, by id, at most 250. An empty list matches nothing."
   projectIds: [String!]
@@ -6515,9 +6541,9 @@ input ResourceFilter {
   "With at least one of these tags; at most 64. An empty list matches nothing."
   anyTags: [TagFilter!] @work(tests: 500)
   """
-  With these metadata pairs, key and value compared exactly; at most 64. Several
-  values of one key are alternatives, and every key must hold. An empty list is no
-  condition.
+  With these metadata pairs, key and value compared exactly; at most 64, keys 1
+  to 255 and values 0 to 65535 characters. Several values of one key are
+  alternatives, and every key must hold. An empty list is no condition.
   """
   metadata: [KeyValueInput!] @work(tests: 500)
   """
@@ -6635,7 +6661,7 @@ input CapabilityCondition {
 input ResourceOrder {
   "The field to order by."
   field: ResourceOrderField!
-  "The direction."
+  "Ascending or descending."
   direction: OrderDirection! = ASC
 }
 
@@ -6718,7 +6744,7 @@ enum ResourceFacetKind {
   PROJECT
   "The tags, with or without a definition, case-insensitive."
   TAG
-  "The visibility."
+  "The visibility, ` + "`" + `PRIVATE` + "`" + ` or ` + "`" + `PUBLIC` + "`" + `."
   VISIBILITY
   "The metadata keys."
   METADATA_KEY
@@ -6750,15 +6776,15 @@ type ResourceFacetValue {
 
 "The values in use of one metadata key."
 type MetadataFacet {
-  "The key."
+  "The metadata key."
   key: String!
   "The values, most frequent first, then by code point."
   values: [MetadataFacetValue!]! @work(length: 10)
 }
 
-"A value in use."
+"A value of a metadata key, on at least one resource of the list."
 type MetadataFacetValue {
-  "The value."
+  "The value of the key."
   value: String!
   "The number of resources with the value."
   resourceCount: Int!
@@ -6780,13 +6806,13 @@ type MetadataKeyConnection {
 type MetadataKeyEdge {
   "The position in the list."
   cursor: String!
-  "The key."
+  "The key at this position."
   node: MetadataKey!
 }
 
 "A metadata key in use."
 type MetadataKey {
-  "The key."
+  "The key, case-sensitive."
   key: String!
   "The number of visible resources with the key."
   resourceCount: Int!
@@ -6806,7 +6832,7 @@ type ResourceClause {
   kind: ResourceClauseKind!
   "The path of the argument, for example ` + "`" + `filter.tags[0]` + "`" + `."
   path: String!
-  "The condition as text: its field in the filter and its index."
+  "The condition for display: its field, with the tag, the metadata pair or the requirement, or with the index of a part of ` + "`" + `matching` + "`" + ` or ` + "`" + `where` + "`" + `."
   clause: String!
   "Number of resources that pass this condition alone."
   passing: Int!
@@ -6814,7 +6840,7 @@ type ResourceClause {
   remaining: Int!
   "Whether the condition was ignored because it names no capability."
   ignored: Boolean!
-  "Number of resources that fail because the condition compares numbers and their value is not a number."
+  "Number of resources with a value, or a member of a list, that is not a number, if the condition compares numbers; else 0."
   notNumbers: Int!
 }
 
@@ -6846,7 +6872,7 @@ enum ResourceClauseKind {
   TAGS
   "` + "`" + `anyTags` + "`" + `: with one of these tags."
   ANY_TAGS
-  "` + "`" + `metadata` + "`" + `: with this metadata pair."
+  "` + "`" + `metadata` + "`" + `: with one of these values of a metadata key."
   METADATA
   "` + "`" + `requirements` + "`" + `: meeting this requirement."
   REQUIREMENTS
@@ -6860,7 +6886,7 @@ enum ResourceClauseKind {
 type ResourceEdge {
   "The position in the list. It stays valid when the row is deleted."
   cursor: String!
-  "The resource."
+  "The resource at this position."
   node: Resource!
 }
 
@@ -6903,7 +6929,7 @@ type Resource implements Node {
     "Only rows before this cursor."
     before: String
   ): ResourceConnection @semanticNonNull @work(statements: 1)
-  "The metadata, by key; at most 128 items by default."
+  "The metadata, by key; at most 128 items by default, besides up to 1000 items of a sync."
   metadata(
     "Only these keys (default: all). Duplicates count once."
     keys: [String!]
@@ -6931,11 +6957,11 @@ type MetadataItem implements Node {
   key: String!
   "The value, 1 to 1023 characters; 0 to 65535 if a sync wrote it."
   value: String!
-  "Whether users may change and delete the item; ` + "`" + `false` + "`" + ` reserves it to administrators and services."
+  "Whether users may change and delete the item, unless the operator protects its key; ` + "`" + `false` + "`" + ` reserves it to administrators and services."
   userModifiable: Boolean!
   "When the item was created."
   createdAt: DateTime!
-  "When its value was last changed."
+  "When the item was last changed."
   updatedAt: DateTime!
   "The visible definitions of the key for the resource's type: several if definitions conflict, none for a custom key."
   definitions: [PropertyDefinition!] @semanticNonNull @work(statements: 5, length: 2, tests: 20)
@@ -6975,7 +7001,7 @@ input CreateResourceInput {
   parent: UUID
   "The uuid (default: a new one). A taken or reserved one is ` + "`" + `ALREADY_EXISTS` + "`" + `."
   uuid: UUID
-  "Metadata that users may change; each key once."
+  "Metadata that users may change: keys 1 to 255, values 1 to 1023 characters, each key once."
   metadata: [KeyValueInput!]
   "Metadata that only administrators and services may change. Its keys must differ from the keys of ` + "`" + `metadata` + "`" + `."
   serviceMetadata: [KeyValueInput!]
@@ -6985,9 +7011,9 @@ input CreateResourceInput {
   tags: [String!]
 }
 
-"What ` + "`" + `createResource` + "`" + ` returns."
+"The created resource."
 type CreateResourcePayload {
-  "The resource as it is now."
+  "The new resource."
   resource: Resource!
 }
 
@@ -7005,7 +7031,7 @@ type CreateResourcesPayload {
   results: [CreateResourcesResult!]!
 }
 
-"The outcome of one of the resources to create."
+"The outcome for one item of the input."
 type CreateResourcesResult {
   "The resource; ` + "`" + `null` + "`" + ` if it has problems."
   resource: Resource
@@ -7027,7 +7053,7 @@ input SetMetadataInput {
   revision: Int
 }
 
-"What ` + "`" + `setMetadata` + "`" + ` returns."
+"The resource whose metadata was set."
 type SetMetadataPayload {
   "The resource as it is now."
   resource: Resource!
@@ -7041,7 +7067,7 @@ input SetMetadataOnResourcesInput {
   atomic: Boolean! = true
 }
 
-"What ` + "`" + `setMetadataOnResources` + "`" + ` returns."
+"The outcomes of the items of the input."
 type SetMetadataOnResourcesPayload {
   "The changed resources, in the order of the input."
   resources: [Resource!]!
@@ -7049,7 +7075,7 @@ type SetMetadataOnResourcesPayload {
   results: [SetMetadataOnResourcesResult!]!
 }
 
-"The outcome for one of the resources."
+"The outcome for one item of the input."
 type SetMetadataOnResourcesResult {
   "The resource as it is now; ` + "`" + `null` + "`" + ` if the item has problems."
   resource: Resource
@@ -7071,11 +7097,11 @@ input ReplaceMetadataInput {
   revision: Int
 }
 
-"What ` + "`" + `replaceMetadata` + "`" + ` returns."
+"The resource whose metadata was replaced, and the items that stayed."
 type ReplaceMetadataPayload {
   "The resource as it is now."
   resource: Resource!
-  "The items kept because they are reserved to administrators and services; at most 128 by default."
+  "The items kept because they are reserved to administrators and services, at most as many as ` + "`" + `Resource.metadata` + "`" + ` can have."
   retained: [MetadataItem!]!
 }
 
@@ -7083,13 +7109,13 @@ type ReplaceMetadataPayload {
 input DeleteMetadataInput {
   "The uuid of the resource."
   resource: UUID!
-  "The keys, each once; not empty."
+  "The keys of the items, each once; not empty."
   keys: [String!]!
   "The expected revision of the resource (default: any)."
   revision: Int
 }
 
-"What ` + "`" + `deleteMetadata` + "`" + ` returns."
+"The resource whose items were deleted."
 type DeleteMetadataPayload {
   "The resource as it is now."
   resource: Resource!
@@ -7111,7 +7137,7 @@ input UpdateResourceInput {
   revision: Int
 }
 
-"What ` + "`" + `updateResource` + "`" + ` returns."
+"The changed resource."
 type UpdateResourcePayload {
   "The resource as it is now."
   resource: Resource!
@@ -7125,7 +7151,7 @@ input DeleteResourceInput {
   revision: Int
 }
 
-"What ` + "`" + `deleteResource` + "`" + ` returns."
+"The deleted resource."
 type DeleteResourcePayload {
   "The resource before the deletion."
   resource: Resource!
@@ -7141,7 +7167,7 @@ input SetResourceTagsInput {
   revision: Int
 }
 
-"What ` + "`" + `setResourceTags` + "`" + ` returns."
+"The resource whose tags were set."
 type SetResourceTagsPayload {
   "The resource as it is now."
   resource: Resource!
@@ -7171,11 +7197,11 @@ type SetResourceTagsPayload {
 
 "Which problems of metadata; all given conditions must hold."
 input MetadataProblemFilter {
-  "With a definition in this namespace. A dry run uses the new name, which need not exist."
+  "With a definition in this namespace. A dry run that renames it uses the new name."
   namespace: String @nameOf(type: "Namespace")
   "Of the item with this key, case-sensitive; at most 255 characters."
   key: String
-  "Of this rule."
+  "That violate this rule."
   rule: ViolationRule
   "Of resources that match, for example of a type or of a project."
   resources: ResourceFilter
@@ -7213,7 +7239,7 @@ type MetadataProblemConnection {
   scannedTo: String
   "Number of scanned resources with problems, including resources beyond the page."
   resourceCount: Int!
-  "The number of problems of these resources."
+  "Number of problems of all scanned resources, including resources beyond the page."
   problemCount: Int!
   "The problems of all scanned resources in groups: groups with more resources first, then by namespace, key and rule."
   counts(
@@ -7230,7 +7256,7 @@ enum MetadataProblemGrouping {
   NAMESPACE
   "The key of the item."
   KEY
-  "The rule."
+  "The broken rule."
   RULE
 }
 
@@ -7244,7 +7270,7 @@ type MetadataProblemCount {
   rule: ViolationRule
   "The number of resources with a problem of the group."
   resourceCount: Int!
-  "The number of problems."
+  "The number of problems of the group."
   problemCount: Int!
 }
 
@@ -7258,7 +7284,7 @@ type ResourceProblemsEdge {
 
 "A resource and the problems of its metadata."
 type ResourceProblems {
-  "The resource."
+  "The resource that has the problems."
   resource: Resource!
   "The problems that match the filter, by key; at least one."
   problems: [MetadataProblem!]!
@@ -7268,11 +7294,11 @@ type ResourceProblems {
 type MetadataProblem {
   "The key of the item."
   key: String!
-  "Its value."
+  "The value of the item."
   value: String!
   "The violated field of the definition, or another rule."
   rule: ViolationRule!
-  "The message."
+  "Why the rule is broken, for people."
   message: String! @work(bytes: 100)
   "The namespace of the definition; ` + "`" + `null` + "`" + ` without a definition and for a hidden one."
   namespace: String
@@ -7284,15 +7310,15 @@ type MetadataProblem {
 The entry points for following changes. Each field is a stream of events over
 ` + "`" + `graphql-transport-ws` + "`" + ` or ` + "`" + `graphql-sse` + "`" + ` at ` + "`" + `/graphql` + "`" + `, one field per operation.
 Every event has a cursor. With the cursor as ` + "`" + `after` + "`" + `, on any server, the stream
-continues after that event and misses nothing. Without it the stream starts with
-new events.
+continues after that event and misses nothing. Without it a stream of changes
+starts with new ones, and a stream of answers with the current one.
 
 The server checks token, role and visibility again for each event. Each event is
-paid from the viewer's budget: while the budget is empty the stream waits, without
-loss. An event shows one instant, at or after the change. A stream ends when the
-token expires, the viewer's rights change, the client is too slow or the server
-stops. Then subscribe again with the last cursor. docs/live.md has the protocols
-and limits.
+paid from the viewer's budget: while the budget is empty the stream waits,
+without loss. An event shows one instant, at or after the change. A stream ends
+when the token expires, the viewer's rights change, the client is too slow or
+the server stops. Then subscribe again with the last cursor. docs/live.md has
+the protocols and limits.
 """
 type Subscription {
   """
@@ -7306,7 +7332,7 @@ type Subscription {
   allocationCandidatesChanged(
     "The amounts of the unsuffixed group, at most 64 classes, each once."
     resources: [ResourceAmountInput!]
-    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once."
+    "Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256, duplicates included."
     requiredAll: [String!] @nameOf(type: "Trait")
     "At least one provider of the unsuffixed group must have at least one of these traits. ` + "`" + `[]` + "`" + ` is no constraint."
     requiredAny: [String!] @nameOf(type: "Trait")
@@ -7328,7 +7354,7 @@ type Subscription {
     groups: [RequestGroupInput!]
     "Whether groups with a suffix may share a provider."
     groupPolicy: GroupPolicy! = NONE
-    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets."
+    "Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others, or the same. At most 64 sets."
     sameSubtree: [SubtreeInput!]
     "Traits that the root of the candidate's tree itself must have."
     rootRequired: [String!] @nameOf(type: "Trait")
@@ -7434,7 +7460,7 @@ type Subscription {
 type ResourceChange {
   "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "The change."
+  "The kind and the time of the change, and the key of the changed object."
   change: Change!
   "The resource as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted or hidden."
   resource: Resource @work(statements: 1)
@@ -7444,7 +7470,7 @@ type ResourceChange {
 type NamespaceChange {
   "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "The change."
+  "The kind and the time of the change, and the key of the changed object."
   change: Change!
   "The namespace as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted or hidden."
   namespace: Namespace @work(statements: 1)
@@ -7454,7 +7480,7 @@ type NamespaceChange {
 type ResourceProviderChange {
   "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "The change."
+  "The kind and the time of the change, and the key of the changed object."
   change: Change!
   "The provider as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` if deleted."
   resourceProvider: ResourceProvider @work(statements: 1, world: true)
@@ -7464,13 +7490,13 @@ type ResourceProviderChange {
 type ConsumerChange {
   "The position after the change, for ` + "`" + `after` + "`" + ` of this field and of ` + "`" + `changes` + "`" + `."
   cursor: String!
-  "The change."
+  "The kind and the time of the change, and the key of the changed object."
   change: Change!
   "The consumer as it is now, possibly after further changes; ` + "`" + `null` + "`" + ` without allocations, and if hidden."
   consumer: Consumer @work(statements: 1)
 }
 
-"New candidates for a request."
+"An event of ` + "`" + `allocationCandidatesChanged` + "`" + `, with the candidates at its instant."
 type AllocationCandidatesChange {
   "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and request to get the next different answer."
   cursor: String!
@@ -7498,7 +7524,7 @@ type AllocationCandidatesChange {
   ): AllocationCandidateConnection @semanticNonNull @work(world: true, tests: 500)
 }
 
-"New sums of capacity."
+"An event of ` + "`" + `capacityChanged` + "`" + `, with the sums at its instant."
 type CapacityChange {
   "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and arguments to get the next different answer."
   cursor: String!
@@ -7515,7 +7541,7 @@ type CapacityChange {
   ): CapacityConnection @semanticNonNull @work(world: true, tests: 2000)
 }
 
-"New failures."
+"An event of ` + "`" + `survivalChanged` + "`" + `, with the failures at its instant."
 type SurvivalChange {
   "A hash of the selected fields, valid on every server. Send it as ` + "`" + `after` + "`" + ` with the same selection and arguments to get the next different answer."
   cursor: String!
@@ -7559,15 +7585,15 @@ extend type Mutation {
   - ` + "`" + `ALREADY_EXISTS` + "`" + `: another resource has the uuid.
   """
   syncResources(
-    "The page."
+    "The page of things to write."
     input: SyncResourcesInput!
   ): SyncResourcesPayload @semanticNonNull
   """
   Ends a pass over a kind. If the pass read everything (` + "`" + `complete` + "`" + `, and no
-  ` + "`" + `unknown` + "`" + ` row), things that were absent from two such passes in a row, or named
-  in ` + "`" + `absent` + "`" + `, are gone from now on: ` + "`" + `goneAt` + "`" + ` of their origin is set. Their
-  resources are deleted after a delay. A resource stays while it has children, a
-  resource provider or allocations.
+  ` + "`" + `unknown` + "`" + ` row), things that were absent from two such passes in a row, or
+  named in ` + "`" + `absent` + "`" + `, are gone from now on: ` + "`" + `goneAt` + "`" + ` of their origin is set.
+  Their resources are deleted after a delay, at most 1000 by one call. A
+  resource stays while it has children, a resource provider or allocations.
 
   If more things are absent than a limit permits, or the pass read none, none of
   them is gone, and ` + "`" + `refused` + "`" + ` is their number.
@@ -7586,27 +7612,27 @@ extend type Mutation {
 type Sync {
   "The name of the other system, for example ` + "`" + `openstack` + "`" + `."
   origin: String!
-  "The region."
+  "The region of the other system."
   region: String!
   "The kind of things, for example ` + "`" + `flavors` + "`" + `."
   kind: String!
-  "Whether a pass has written in the last minute and has not ended."
+  "Whether a pass keeps others from writing: it has not ended, and wrote in the last minute."
   running: Boolean!
   "The end of the last complete pass; ` + "`" + `null` + "`" + ` for none."
   completedAt: DateTime
   "Seconds since ` + "`" + `completedAt` + "`" + `; ` + "`" + `null` + "`" + ` for none."
   lag: Int
-  "The end of the last pass, if it was not complete."
+  "The end of the last pass, if it was not complete, else ` + "`" + `null` + "`" + `."
   failedAt: DateTime
-  "Why the last pass was not complete."
+  "Why the last pass was not complete; ` + "`" + `null` + "`" + ` if it was."
   failure: String
-  "Number of consecutive incomplete passes, up to the last one."
+  "Number of incomplete passes since the last complete one."
   failures: Int!
   "How many absent things the last complete pass kept because of a limit."
   refused: Int!
-  "Number of things that are not gone."
+  "Number of things that are not gone, including absent ones."
   present: Int!
-  "How many of them are absent from the last complete pass."
+  "Number of present things that the other system did not have when they were last looked for."
   absent: Int!
   "Number of things that are gone and not yet deleted."
   gone: Int!
@@ -7621,18 +7647,19 @@ extend type Resource {
 type ResourceOrigin {
   "The name of the other system."
   origin: String!
-  "The region."
+  "The region of the other system."
   region: String!
-  "The kind of things."
+  "The kind of things, for example ` + "`" + `flavors` + "`" + `."
   kind: String!
   "The id of the thing in the other system."
   foreignId: String!
   """
   When the other system last had the thing: the end of the last complete pass,
-  or earlier for an absent one.
+  later if a sync has changed the resource since, or earlier for an absent
+  thing.
   """
   observedAt: DateTime!
-  "Since when the thing is gone; ` + "`" + `null` + "`" + ` for one that exists."
+  "Since when the thing is gone; ` + "`" + `null` + "`" + ` if it is not."
   goneAt: DateTime
 }
 
@@ -7644,7 +7671,7 @@ input SyncResourcesInput {
   region: String!
   "The kind of things, 1 to 64 characters."
   kind: String!
-  "The pass, a uuid that its writer makes. Until a minute after its last write, no other pass can write the kind."
+  "The pass, a uuid that its writer makes. For 30 to 60 seconds after its last write, no other pass can write the kind."
   pass: UUID!
   "The type of new resources, for example ` + "`" + `OS::Nova::Flavor` + "`" + `. It is created if it does not exist."
   resourceType: String!
@@ -7656,7 +7683,7 @@ input SyncResourcesInput {
   reading the whole kind without an error and without a row of unknown content.
   """
   range: SyncRangeInput
-  "Foreign ids whose own page says that the thing does not exist or is deleted, at most 1000."
+  "Foreign ids of things that the other system, asked for each thing alone, reported as missing or deleted; at most 1000."
   absent: [String!]
   "Whether only to return the difference, and to change nothing."
   dryRun: Boolean! = false
@@ -7675,7 +7702,7 @@ input SyncedResourceInput {
   description: String
   "The id of the project that owns it."
   projectId: String!
-  "Who may see it."
+  "Who may see the resource."
   visibility: Visibility!
   """
   Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
@@ -7683,9 +7710,10 @@ input SyncedResourceInput {
   """
   metadata: [KeyValueInput!]
   """
-  Its capabilities, at most 1000. A value that users gave such a name is replaced. All
-  other capabilities of the resource stay. A value that is a JSON array of strings is a list.
-  If the operator registers names explicitly, all other names are left out.
+  Its capabilities, at most 1000. A value that another writer gave such a name
+  is replaced. All other capabilities of the resource stay. A value that is a
+  JSON array of strings is a list. If the operator registers names explicitly,
+  all other names are left out.
   """
   capabilities: [KeyValueInput!]
 }
@@ -7708,25 +7736,25 @@ type SyncResourcesPayload {
   unchanged: Int!
   "How many of the changed and unchanged resources were absent or gone before."
   returned: Int!
-  "Number of things that are absent from one more pass."
+  "Number of things that this page newly found absent, or absent once more."
   absent: Int!
   "The difference that the page would make; ` + "`" + `null` + "`" + ` without ` + "`" + `dryRun` + "`" + `."
   difference: SyncDifference
 }
 
 """
-The difference that a page would make, and the end of its pass. A page with a range
-counts the things of the range, so the end of a complete pass has the sums over its
-pages. Any other page counts 0.
+The difference that a page would make, and the end of its pass. A page with a
+range counts the things of the range, so the sums over the pages of a complete
+pass are the effect of its end. Any other page counts 0.
 """
 type SyncDifference {
   "The resources of the page that would change, then at most 1000 that are absent from it, by foreign id."
   changes: [SyncChange!]!
   "Number of things that are not gone before the end of the pass."
   present: Int!
-  "How many of them would be gone after it, if no limit is exceeded."
+  "Number of things that would be gone after the end of the pass, if no limit is exceeded."
   gone: Int!
-  "Number of resources that its end would delete, with the default of ` + "`" + `deleteAfter` + "`" + `."
+  "Number of resources that the end of the pass would delete, with the default of ` + "`" + `deleteAfter` + "`" + `."
   deleted: Int!
 }
 
@@ -7760,13 +7788,13 @@ enum SyncEffect {
 
 "A pass to end."
 input EndSyncInput {
-  "The name of the other system."
+  "The name of the other system, as in the pages of the pass."
   origin: String!
-  "The region."
+  "The region, as in the pages of the pass."
   region: String!
-  "The kind of things."
+  "The kind of things, as in the pages of the pass."
   kind: String!
-  "The pass."
+  "The uuid of the pass, as in its pages."
   pass: UUID!
   "Whether every page was read without an error."
   complete: Boolean!
@@ -7782,9 +7810,9 @@ input EndSyncInput {
   maxGone: Int! = 1000
   "The largest share of all things that one pass may declare gone, 0 to 1."
   maxGoneShare: Float! = 0.2
-  "Lifts both limits, and lets a pass without things count."
+  "Whether to lift both limits, and to let a pass without things count."
   allowGone: Boolean! = false
-  "The time from being gone to the deletion, in seconds."
+  "The time from when a thing is gone to the deletion of its resource, in seconds."
   deleteAfter: Int! = 604800
 }
 
@@ -7792,7 +7820,7 @@ input EndSyncInput {
 type EndSyncPayload {
   "How many things are gone from now on."
   gone: Int!
-  "How many absent things are kept because of a limit."
+  "How many absent things are kept because of a limit, including ` + "`" + `refused` + "`" + ` of the input."
   refused: Int!
   "Number of deleted resources."
   deleted: Int!

@@ -23,7 +23,7 @@ type ApplyPlanPayload struct {
 
 // The outcome of one move.
 type ApplyPlanResult struct {
-	// Whether the move was made.
+	// Whether the move was made, now or before.
 	Outcome placement.MoveOutcome `json:"outcome"`
 	// The consumer with its allocations now; `null` if the move was refused.
 	Consumer *Consumer `json:"consumer,omitempty"`
@@ -31,7 +31,7 @@ type ApplyPlanResult struct {
 	Errors []*RowError `json:"errors"`
 }
 
-// What `associateResourceType` returns.
+// The created association, and its namespace.
 type AssociateResourceTypePayload struct {
 	// The association as it is now.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
@@ -49,7 +49,7 @@ type ConfirmAllocationsPayload struct {
 type ConsumerOrder struct {
 	// The field to order by.
 	Field ConsumerOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction OrderDirection `json:"direction"`
 }
 
@@ -57,25 +57,25 @@ type ConsumerOrder struct {
 type CreateCapabilityInput struct {
 	// The name of the resource type.
 	ResourceType string `json:"resourceType"`
-	// The name, 1 to 255 characters.
+	// The name of the capability, 1 to 255 characters.
 	Name string `json:"name"`
 	// Whether only administrators and services may discover it. The operator sets the default, normally `true`.
 	Private graphql.Omittable[*bool] `json:"private,omitempty"`
 }
 
-// What `createCapability` returns.
+// The registered capability.
 type CreateCapabilityPayload struct {
-	// The capability.
+	// The new registry entry.
 	Capability *resource.Capability `json:"capability"`
 }
 
-// What `createNamespace` returns.
+// The created namespace.
 type CreateNamespacePayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `createObject` returns.
+// The created object, and its namespace.
 type CreateObjectPayload struct {
 	// The object as it is now.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
@@ -83,7 +83,7 @@ type CreateObjectPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `createProperty` returns.
+// The created property, and its namespace.
 type CreatePropertyPayload struct {
 	// The property as it is now.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
@@ -101,19 +101,19 @@ type CreateResourceClassInput struct {
 
 // A created resource class.
 type CreateResourceClassPayload struct {
-	// The resource class.
+	// The new resource class.
 	ResourceClass *placement.ResourceClass `json:"resourceClass"`
 }
 
-// What `createResource` returns.
+// The created resource.
 type CreateResourcePayload struct {
-	// The resource as it is now.
+	// The new resource.
 	Resource *resource.Resource `json:"resource"`
 }
 
 // A created resource provider.
 type CreateResourceProviderPayload struct {
-	// The provider.
+	// The new provider.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
@@ -123,7 +123,7 @@ type CreateResourceProvidersPayload struct {
 	Results []*CreateResourceProvidersResult `json:"results"`
 }
 
-// The outcome of one of the resource providers to create.
+// The outcome for one item of the input.
 type CreateResourceProvidersResult struct {
 	// The provider; `null` if it has problems.
 	ResourceProvider *ResourceProvider `json:"resourceProvider,omitempty"`
@@ -141,7 +141,7 @@ type CreateResourceTypeInput struct {
 	Protected bool `json:"protected"`
 }
 
-// What `createResourceType` returns.
+// The created resource type.
 type CreateResourceTypePayload struct {
 	// The resource type as it is now.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
@@ -153,7 +153,7 @@ type CreateResourcesPayload struct {
 	Results []*CreateResourcesResult `json:"results"`
 }
 
-// The outcome of one of the resources to create.
+// The outcome for one item of the input.
 type CreateResourcesResult struct {
 	// The resource; `null` if it has problems.
 	Resource *resource.Resource `json:"resource,omitempty"`
@@ -171,7 +171,7 @@ type CreateTraitInput struct {
 
 // A created trait.
 type CreateTraitPayload struct {
-	// The trait.
+	// The new trait.
 	Trait *placement.Trait `json:"trait"`
 }
 
@@ -181,7 +181,7 @@ type DeleteAllocationsForManyPayload struct {
 	Results []*DeleteAllocationsForManyResult `json:"results"`
 }
 
-// The outcome of one of the consumers to clear.
+// The outcome for one consumer of the input.
 type DeleteAllocationsForManyResult struct {
 	// The consumer before the deletion, with its allocations; `null` if it has problems.
 	Consumer *Consumer `json:"consumer,omitempty"`
@@ -207,13 +207,13 @@ type DeleteAllocationsPayload struct {
 type DeleteCapabilityInput struct {
 	// The name of the resource type.
 	ResourceType string `json:"resourceType"`
-	// The name.
+	// The name of the capability.
 	Name string `json:"name"`
-	// Whether to remove its values from resources.
+	// Whether to also remove its values from resources. Otherwise a capability with values is `IN_USE`.
 	Force bool `json:"force"`
 }
 
-// What `deleteCapability` returns.
+// The deleted capability, and its values that `force` removed.
 type DeleteCapabilityPayload struct {
 	// The capability before the deletion.
 	Capability *resource.Capability `json:"capability"`
@@ -229,7 +229,7 @@ type DeleteInventoryPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// What `deleteMetadata` returns.
+// The resource whose items were deleted.
 type DeleteMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -245,7 +245,7 @@ type DeleteNamespaceContentsInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteNamespaceContents` returns.
+// The namespace that lost contents.
 type DeleteNamespaceContentsPayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -259,7 +259,7 @@ type DeleteNamespaceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteNamespace` returns.
+// The deleted namespace.
 type DeleteNamespacePayload struct {
 	// The namespace before the deletion.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -275,7 +275,7 @@ type DeleteObjectInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteObject` returns.
+// The deleted object, and its namespace.
 type DeleteObjectPayload struct {
 	// The object before the deletion, without its properties.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition"`
@@ -295,7 +295,7 @@ type DeletePropertyInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteProperty` returns.
+// The deleted property, and its namespace.
 type DeletePropertyPayload struct {
 	// The property before the deletion.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition"`
@@ -305,7 +305,7 @@ type DeletePropertyPayload struct {
 
 // A resource class to delete.
 type DeleteResourceClassInput struct {
-	// The name.
+	// The name of the resource class.
 	Name string `json:"name"`
 	// Whether to check only, without deleting it.
 	DryRun bool `json:"dryRun"`
@@ -325,7 +325,7 @@ type DeleteResourceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteResource` returns.
+// The deleted resource.
 type DeleteResourcePayload struct {
 	// The resource before the deletion.
 	Resource *resource.Resource `json:"resource"`
@@ -345,7 +345,7 @@ type DeleteResourceTypeInput struct {
 	Name string `json:"name"`
 }
 
-// What `deleteResourceType` returns.
+// The deleted resource type.
 type DeleteResourceTypePayload struct {
 	// The resource type before the deletion.
 	ResourceType *metadef.ResourceType `json:"resourceType"`
@@ -361,7 +361,7 @@ type DeleteTagInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `deleteTag` returns.
+// The deleted tag, and its namespace.
 type DeleteTagPayload struct {
 	// The tag before the deletion.
 	Tag *metadef.Tag `json:"tag"`
@@ -371,7 +371,7 @@ type DeleteTagPayload struct {
 
 // A trait to delete.
 type DeleteTraitInput struct {
-	// The name.
+	// The name of the trait.
 	Name string `json:"name"`
 	// Whether to check only, without deleting it.
 	DryRun bool `json:"dryRun"`
@@ -393,7 +393,7 @@ type DisassociateResourceTypeInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `disassociateResourceType` returns.
+// The deleted association, and its namespace.
 type DisassociateResourceTypePayload struct {
 	// The association before the deletion.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
@@ -403,13 +403,13 @@ type DisassociateResourceTypePayload struct {
 
 // A pass to end.
 type EndSyncInput struct {
-	// The name of the other system.
+	// The name of the other system, as in the pages of the pass.
 	Origin string `json:"origin"`
-	// The region.
+	// The region, as in the pages of the pass.
 	Region string `json:"region"`
-	// The kind of things.
+	// The kind of things, as in the pages of the pass.
 	Kind string `json:"kind"`
-	// The pass.
+	// The uuid of the pass, as in its pages.
 	Pass string `json:"pass"`
 	// Whether every page was read without an error.
 	Complete bool `json:"complete"`
@@ -425,21 +425,21 @@ type EndSyncInput struct {
 	MaxGone int `json:"maxGone"`
 	// The largest share of all things that one pass may declare gone, 0 to 1.
 	MaxGoneShare float64 `json:"maxGoneShare"`
-	// Lifts both limits, and lets a pass without things count.
+	// Whether to lift both limits, and to let a pass without things count.
 	AllowGone bool `json:"allowGone"`
-	// The time from being gone to the deletion, in seconds.
+	// The time from when a thing is gone to the deletion of its resource, in seconds.
 	DeleteAfter int `json:"deleteAfter"`
 }
 
 // The traits that must exist.
 type EnsureTraitsInput struct {
-	// The names, 1 to 1000: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
+	// The names, 1 to 1000, duplicates included: of existing traits, or `CUSTOM_` and at least one more of A-Z, 0-9 and _, at most 255.
 	Names []string `json:"names"`
 	// Whether to return what would be created, without creating it.
 	DryRun bool `json:"dryRun"`
 }
 
-// The traits that exist.
+// The traits of the input, which all exist now.
 type EnsureTraitsPayload struct {
 	// All traits of the input, each once, by name.
 	Traits []*placement.Trait `json:"traits"`
@@ -447,18 +447,19 @@ type EnsureTraitsPayload struct {
 	Created []string `json:"created"`
 }
 
-// What `importNamespaces` returns.
+// The results of an import and, in a dry run, the problems that it would cause.
 type ImportNamespacesPayload struct {
 	// The result for each document, in order.
 	Reports []*metadef.ImportReport `json:"reports"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
 // A provider whose inventory was not changed.
 type InventoryRefusal struct {
-	// The provider.
+	// The provider as it is.
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 	// The problems of its inventory with the new values.
 	Errors []*RowError `json:"errors"`
@@ -466,11 +467,11 @@ type InventoryRefusal struct {
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition in this namespace. A dry run uses the new name, which need not exist.
+	// With a definition in this namespace. A dry run that renames it uses the new name.
 	Namespace graphql.Omittable[*string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key graphql.Omittable[*string] `json:"key,omitempty"`
-	// Of this rule.
+	// That violate this rule.
 	Rule graphql.Omittable[*ViolationRule] `json:"rule,omitempty"`
 	// Of resources that match, for example of a type or of a project.
 	Resources graphql.Omittable[*resource.Filter] `json:"resources,omitempty"`
@@ -499,17 +500,18 @@ type MixedRequestInput struct {
 // The entry points for writing. Each field is one transaction. An invalid input
 // stores nothing, and one answer reports every invalid field with its path in
 // `extensions.field`. Naming one thing twice is `BAD_USER_INPUT` unless the input
-// says that duplicates count once. In filters duplicates count once.
+// allows duplicates. In filters a duplicate only counts toward the limit of its
+// list, unless the field says that each is named once.
 //
 // The fields of one request run in order, and each fails alone: it is `null`, with
 // an error whose `path` starts with it. Changes of the other fields stay stored.
 // After the time limit no further field starts: each is `null` with `TIMEOUT`.
 //
 // With the header `Idempotency-Key` each field runs once within 24 hours, and a
-// request sent again returns the stored answer. Use it after a lost answer and after
-// `OUTCOME_UNKNOWN`, which means that the change may have been made. After
-// `UNAVAILABLE` and `TIMEOUT` at a field nothing has changed. An error below a field
-// concerns the answer: the change is made.
+// request sent again returns the stored answer. Use it after a lost answer and
+// after `OUTCOME_UNKNOWN`, which means that the change may have been made. After
+// `UNAVAILABLE` and `TIMEOUT` at a field nothing has changed. An error below a
+// field concerns the answer: the change is made.
 type Mutation struct {
 }
 
@@ -517,7 +519,7 @@ type Mutation struct {
 type NamespaceOrder struct {
 	// The field to order by.
 	Field NamespaceOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction OrderDirection `json:"direction"`
 }
 
@@ -530,7 +532,7 @@ type PlaceInput struct {
 	// Weighted conditions on hosts, at most 64. The highest score comes first, and
 	// `strategy` orders equal scores. Preferences exclude nothing.
 	Preferences graphql.Omittable[[]*PreferenceInput] `json:"preferences,omitempty"`
-	// The order of the candidates; a consumer takes the first.
+	// The order of the candidates; a consumer takes the first. `BREADTH_FIRST` chooses like `DEPTH_FIRST`.
 	Strategy placement.CandidateOrder `json:"strategy"`
 	// The seed of `RANDOM`; other strategies ignore it.
 	Seed int `json:"seed"`
@@ -548,7 +550,7 @@ type PlaceInput struct {
 	DryRun bool `json:"dryRun"`
 }
 
-// The outcome of one of the consumers to place.
+// The outcome for one consumer of the input.
 type PlaceResult struct {
 	// The consumer with its allocations; `null` if it was not placed.
 	Consumer *Consumer `json:"consumer,omitempty"`
@@ -566,7 +568,7 @@ type PlaceResult struct {
 type PlacementRequestInput struct {
 	// The amounts of the unsuffixed group, at most 64 classes, each once.
 	Resources graphql.Omittable[[]*placement.Amount] `json:"resources,omitempty"`
-	// Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256. Duplicates count once.
+	// Traits that the providers of the unsuffixed group must have together, all of them. Each list of traits has at most 256, duplicates included.
 	RequiredAll graphql.Omittable[[]string] `json:"requiredAll,omitempty"`
 	// At least one provider of the unsuffixed group must have at least one of these traits. `[]` is no constraint.
 	RequiredAny graphql.Omittable[[]string] `json:"requiredAny,omitempty"`
@@ -586,7 +588,7 @@ type PlacementRequestInput struct {
 	Groups graphql.Omittable[[]*placement.Group] `json:"groups,omitempty"`
 	// Whether groups with a suffix may share a provider.
 	GroupPolicy placement.GroupPolicy `json:"groupPolicy"`
-	// Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others. At most 64 sets.
+	// Sets of groups in the same subtree: one provider of the set must be an ancestor of all the others, or the same. At most 64 sets.
 	SameSubtree graphql.Omittable[[]*placement.Subtree] `json:"sameSubtree,omitempty"`
 	// Traits that the root of the candidate's tree itself must have.
 	RootRequired graphql.Omittable[[]string] `json:"rootRequired,omitempty"`
@@ -621,9 +623,9 @@ type PreferenceInput struct {
 
 // A preference and whether it holds for a candidate.
 type PreferenceTerm struct {
-	// The index in `preferences`.
+	// The index of the preference in `preferences`, from 0.
 	Index int `json:"index"`
-	// The weight.
+	// The weight that the preference adds to the score where it holds.
 	Weight int `json:"weight"`
 	// Whether the weight is in the score.
 	Holds bool `json:"holds"`
@@ -637,11 +639,11 @@ type PreferenceTerm struct {
 type Query struct {
 }
 
-// What `replaceMetadata` returns.
+// The resource whose metadata was replaced, and the items that stayed.
 type ReplaceMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
-	// The items kept because they are reserved to administrators and services; at most 128 by default.
+	// The items kept because they are reserved to administrators and services, at most as many as `Resource.metadata` can have.
 	Retained []*resource.MetadataItem `json:"retained"`
 }
 
@@ -657,7 +659,7 @@ type ReshapePayload struct {
 type ResourceOrder struct {
 	// The field to order by.
 	Field ResourceOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction OrderDirection `json:"direction"`
 }
 
@@ -665,7 +667,7 @@ type ResourceOrder struct {
 type ResourceProviderOrder struct {
 	// The field to order by.
 	Field ResourceProviderOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction OrderDirection `json:"direction"`
 	// The resource class, required by `FREE` and `SHARE_USED` and excluded by other fields (`BAD_USER_INPUT`).
 	ResourceClass graphql.Omittable[*string] `json:"resourceClass,omitempty"`
@@ -675,7 +677,7 @@ type ResourceProviderOrder struct {
 type ResourceTypeOrder struct {
 	// The field to order by.
 	Field ResourceTypeOrderField `json:"field"`
-	// The direction.
+	// Ascending or descending.
 	Direction OrderDirection `json:"direction"`
 }
 
@@ -685,29 +687,29 @@ type SetAllocationsPayload struct {
 	Consumers []*Consumer `json:"consumers"`
 }
 
-// What `setCapabilities` returns.
+// The resource whose capabilities were set.
 type SetCapabilitiesPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
 }
 
-// The visibility of a capability.
+// A capability, and whether it is private.
 type SetCapabilityVisibilityInput struct {
 	// The name of the resource type.
 	ResourceType string `json:"resourceType"`
-	// The name.
+	// The name of the capability.
 	Name string `json:"name"`
 	// Whether only administrators and services may discover it.
 	Private bool `json:"private"`
 }
 
-// What `setCapabilityVisibility` returns.
+// The capability whose visibility was set.
 type SetCapabilityVisibilityPayload struct {
 	// The capability as it is now.
 	Capability *resource.Capability `json:"capability"`
 }
 
-// What `setDefaults` returns.
+// The namespace whose default rules were set.
 type SetDefaultsPayload struct {
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -725,13 +727,13 @@ type SetInventoryPayload struct {
 	ResourceProvider *ResourceProvider `json:"resourceProvider"`
 }
 
-// The limits that were set.
+// The limits of the project as they are now.
 type SetLimitsPayload struct {
-	// The limits of the project with their use, by resource class and trait.
+	// All limits of the project with their use, by resource class and trait.
 	Limits []*placement.Limit `json:"limits"`
 }
 
-// What `setMetadataOnResources` returns.
+// The outcomes of the items of the input.
 type SetMetadataOnResourcesPayload struct {
 	// The changed resources, in the order of the input.
 	Resources []*resource.Resource `json:"resources"`
@@ -739,7 +741,7 @@ type SetMetadataOnResourcesPayload struct {
 	Results []*SetMetadataOnResourcesResult `json:"results"`
 }
 
-// The outcome for one of the resources.
+// The outcome for one item of the input.
 type SetMetadataOnResourcesResult struct {
 	// The resource as it is now; `null` if the item has problems.
 	Resource *resource.Resource `json:"resource,omitempty"`
@@ -747,7 +749,7 @@ type SetMetadataOnResourcesResult struct {
 	Errors []*RowError `json:"errors"`
 }
 
-// What `setMetadata` returns.
+// The resource whose metadata was set.
 type SetMetadataPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -759,7 +761,7 @@ type SetOnResourceProvidersPayload struct {
 	Results []*SetOnResourceProvidersResult `json:"results"`
 }
 
-// The outcome of one of the resource providers.
+// The outcome for one item of the input.
 type SetOnResourceProvidersResult struct {
 	// The provider as it is now; `null` if the item has problems.
 	ResourceProvider *ResourceProvider `json:"resourceProvider,omitempty"`
@@ -789,7 +791,7 @@ type SetResourceTagsInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `setResourceTags` returns.
+// The resource whose tags were set.
 type SetResourceTagsPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -807,7 +809,7 @@ type SetTagsInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `setTags` returns.
+// The namespace whose tags were set, and its tags.
 type SetTagsPayload struct {
 	// All tags of the namespace, by name.
 	Tags []*metadef.Tag `json:"tags"`
@@ -815,7 +817,7 @@ type SetTagsPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// A namespace to share.
+// A namespace and the project to share it with.
 type ShareNamespaceInput struct {
 	// The name of the namespace.
 	Namespace string `json:"namespace"`
@@ -827,9 +829,9 @@ type ShareNamespaceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `shareNamespace` returns.
+// The project that the namespace is shared with, and the namespace.
 type ShareNamespacePayload struct {
-	// The sharing as it is now.
+	// The project with its role now.
 	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -838,19 +840,19 @@ type ShareNamespacePayload struct {
 // The entry points for following changes. Each field is a stream of events over
 // `graphql-transport-ws` or `graphql-sse` at `/graphql`, one field per operation.
 // Every event has a cursor. With the cursor as `after`, on any server, the stream
-// continues after that event and misses nothing. Without it the stream starts with
-// new events.
+// continues after that event and misses nothing. Without it a stream of changes
+// starts with new ones, and a stream of answers with the current one.
 //
 // The server checks token, role and visibility again for each event. Each event is
-// paid from the viewer's budget: while the budget is empty the stream waits, without
-// loss. An event shows one instant, at or after the change. A stream ends when the
-// token expires, the viewer's rights change, the client is too slow or the server
-// stops. Then subscribe again with the last cursor. docs/live.md has the protocols
-// and limits.
+// paid from the viewer's budget: while the budget is empty the stream waits,
+// without loss. An event shows one instant, at or after the change. A stream ends
+// when the token expires, the viewer's rights change, the client is too slow or
+// the server stops. Then subscribe again with the last cursor. docs/live.md has
+// the protocols and limits.
 type Subscription struct {
 }
 
-// What `unloadNamespaces` returns.
+// The results of an unload.
 type UnloadNamespacesPayload struct {
 	// The result for each selected namespace and each unknown name, by name.
 	Reports []*metadef.UnloadReport `json:"reports"`
@@ -860,13 +862,13 @@ type UnloadNamespacesPayload struct {
 type UnsetCapabilitiesInput struct {
 	// The uuid of the resource.
 	Resource string `json:"resource"`
-	// The names, each once; not empty.
+	// The names of the capabilities, each once; not empty.
 	Names []string `json:"names"`
 	// The expected revision of the resource (default: any).
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `unsetCapabilities` returns.
+// The resource that lost the capabilities.
 type UnsetCapabilitiesPayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -882,9 +884,9 @@ type UnshareNamespaceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `unshareNamespace` returns.
+// The project that the namespace was shared with, and the namespace.
 type UnshareNamespacePayload struct {
-	// The sharing before its end.
+	// The project with the role that it had.
 	NamespaceMember *metadef.NamespaceMember `json:"namespaceMember"`
 	// The namespace as it is now.
 	Namespace *metadef.Namespace `json:"namespace"`
@@ -902,34 +904,37 @@ type UpdateInventoriesPayload struct {
 	Refusals []*InventoryRefusal `json:"refusals"`
 }
 
-// What `updateNamespace` returns.
+// The changed namespace or, in a dry run, the problems that the change would cause.
 type UpdateNamespacePayload struct {
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *metadef.Namespace `json:"namespace,omitempty"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
-// What `updateObject` returns.
+// The changed object and its namespace or, in a dry run, the problems that the change would cause.
 type UpdateObjectPayload struct {
 	// The object as it is now; `null` in a dry run.
 	ObjectDefinition *metadef.ObjectDefinition `json:"objectDefinition,omitempty"`
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *metadef.Namespace `json:"namespace,omitempty"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
-// What `updateProperty` returns.
+// The changed property and its namespace or, in a dry run, the problems that the change would cause.
 type UpdatePropertyPayload struct {
 	// The property as it is now; `null` in a dry run.
 	PropertyDefinition *metadef.PropertyDefinition `json:"propertyDefinition,omitempty"`
 	// The namespace as it is now; `null` in a dry run.
 	Namespace *metadef.Namespace `json:"namespace,omitempty"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
@@ -949,7 +954,7 @@ type UpdateResourceInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `updateResource` returns.
+// The changed resource.
 type UpdateResourcePayload struct {
 	// The resource as it is now.
 	Resource *resource.Resource `json:"resource"`
@@ -989,7 +994,7 @@ type UpdateResourceTypeAssociationInput struct {
 	Revision graphql.Omittable[*int] `json:"revision,omitempty"`
 }
 
-// What `updateResourceTypeAssociation` returns.
+// The changed association, and its namespace.
 type UpdateResourceTypeAssociationPayload struct {
 	// The association as it is now.
 	ResourceTypeAssociation *metadef.ResourceTypeAssociation `json:"resourceTypeAssociation"`
@@ -997,16 +1002,17 @@ type UpdateResourceTypeAssociationPayload struct {
 	Namespace *metadef.Namespace `json:"namespace"`
 }
 
-// What `updateResourceType` returns.
+// The changed resource type or, in a dry run, the problems that the change would cause.
 type UpdateResourceTypePayload struct {
 	// The resource type as it is now; `null` in a dry run.
 	ResourceType *metadef.ResourceType `json:"resourceType,omitempty"`
-	// The visible resources of the affected types whose metadata would break further
-	// rules. `null` unless `dryRun`.
+	// The resources of the affected types whose metadata would break further rules: in
+	// the viewer's project or, for administrators and services, in all projects. `null`
+	// unless `dryRun`.
 	Problems *MetadataProblemConnection `json:"problems,omitempty"`
 }
 
-// What `updateTag` returns.
+// The changed tag, and its namespace.
 type UpdateTagPayload struct {
 	// The tag as it is now.
 	Tag *metadef.Tag `json:"tag"`
