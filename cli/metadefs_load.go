@@ -123,7 +123,7 @@ func (c *call) definitionFiles() (files []definitionFile, err error) {
 			files = append(files, definitionOfFile("", []byte(text), nil))
 		}
 	case len(paths) == 0:
-		return nil, usagef("nothing to load: name definition files, folders with *.json files, or --builtin")
+		return nil, usagef("nothing to load: give definition files, folders with *.json files, or --builtin")
 	}
 	for _, path := range paths {
 		more, err := filesAt(path)

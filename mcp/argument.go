@@ -45,7 +45,8 @@ type Argument struct {
 	inside   string // the field of the variable that gets the value; empty for the variable itself
 }
 
-// parseArgument parses the line of an argument: `name kind bounds... | help`.
+// parseArgument parses the line of an argument: `name kind option... | help`.
+// An option is required, bounds such as 1..5, or default=, one=, also= or inside=.
 func parseArgument(line string) (a Argument, err error) {
 	head, help, _ := strings.Cut(line, " | ")
 	words := strings.Fields(head)

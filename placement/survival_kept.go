@@ -249,7 +249,8 @@ func (u Unplaced) is(other Unplaced) bool {
 	return u.Consumer == other.Consumer && u.Request == other.Request
 }
 
-// changedUse is what changed from one world to another of the same shape.
+// changedUse is the difference in use between two worlds with the same providers
+// and inventories.
 type changedUse struct {
 	trees   map[*providerTree]bool // of providers whose state has changed
 	classes map[int32]bool         // whose free units have changed on a provider

@@ -23,7 +23,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// Credentials are the credentials of a user of an OpenStack.
+// Credentials are an account of an OpenStack cloud, with a region and TLS settings.
 type Credentials struct {
 	auth     gophercloud.AuthOptions
 	at       gophercloud.EndpointOpts // its region is "" for none

@@ -8,7 +8,7 @@ import (
 // Kind is the kind of the values in a column.
 type Kind int
 
-// The kinds of columns.
+// The kinds of columns. Created and Updated serve orders alone.
 const (
 	OfType       Kind = iota // the type, as an opaque value
 	OfProject                // the id of the project
@@ -16,8 +16,8 @@ const (
 	OfName                   // the name
 	OfTag                    // tags in the form of TagValue
 	OfItem                   // values of a metadata key
-	Created                  // time of creation, for orders
-	Updated                  // time of the last update, for orders
+	Created                  // time of creation
+	Updated                  // time of the last update
 )
 
 // Column identifies a column of values. Columns of metadata have a key.

@@ -231,10 +231,10 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
       {of && (
         <div className="matches">
           <p role="status">
-            <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can.{" "}
+            <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can serve it.{" "}
             {of.resources.totalCount > 0 && <Link href={resourcesAt({ type, need: asking.map(written) })}>Show them in Resources</Link>}
             {of.resources.totalCount > 0 && viewer.placement && " · "}
-            {viewer.placement && <Link href={placementAt(asking.map(written))}>Show them on the picture</Link>}
+            {of.resources.totalCount > 0 && viewer.placement && <Link href={placementAt(asking.map(written))}>Show them in Placement</Link>}
           </p>
           <ul className="chips">
             {of.resources.nodes.map((node) => (
