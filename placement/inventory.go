@@ -154,7 +154,7 @@ func (v *validator) checkInventory(path string, inventory Inventory) {
 	}
 	if product := float64(int64(inventory.Total)-int64(inventory.Reserved)) * ratio; product >= math.MaxInt64 {
 		v.add(under(path, "allocationRatio"), "must leave a capacity below 2^63")
-	} else if inventory.Reserved > inventory.Total {
+	} else if Capacity(inventory.Total, inventory.Reserved, ratio) < 0 {
 		v.add(under(path, "reserved"), "must not leave a negative capacity")
 	}
 }
