@@ -25,10 +25,10 @@ type KeyValue struct {
 	Value string
 }
 
-// Check adds the problems of a pair in a filter. A sync may have written its value.
+// Check adds the problems of a metadata item.
 func (item KeyValue) Check(problems *problem.Problems, path string) {
 	text.Check(problems, problem.Join(path, "key"), item.Key, 1, MaxMetadataKey)
-	text.Check(problems, problem.Join(path, "value"), item.Value, 0, MaxSyncedValue)
+	text.Check(problems, problem.Join(path, "value"), item.Value, 1, MaxMetadataValue)
 }
 
 // maxReportValues is the maximum number of values in one metadata report.

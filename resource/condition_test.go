@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
 	"github.com/cadastre-dev/cadastre/resource/resourcetest"
@@ -158,6 +159,19 @@ func TestMembersOfCapabilityValues(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", value, got, want)
+		}
+	}
+}
+
+// TestFiltersTakeWhatASyncWrites filters by pairs with values of several lengths.
+func TestFiltersTakeWhatASyncWrites(t *testing.T) {
+	t.Parallel()
+	for length, want := range map[int]int{0: 0, 1: 0, metadef.MaxSyncedValue: 0, metadef.MaxSyncedValue + 1: 1} {
+		var problems problem.Problems
+		resource.Filter{Metadata: []metadef.KeyValue{{Key: "k", Value: strings.Repeat("a", length)}}}.
+			Check(&problems, "filter")
+		if len(problems) != want {
+			t.Errorf("a value of %d characters: %v", length, problems)
 		}
 	}
 }

@@ -68,7 +68,9 @@ func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckCount(problems, problem.Join(path, "uuids"), len(f.UUIDs), text.MaxFilterList)
 	if text.CheckCount(problems, problem.Join(path, "metadata"), len(f.Metadata), maxFilterPairs) {
 		for i, pair := range f.Metadata {
-			pair.Check(problems, problem.Index(problem.Join(path, "metadata"), i))
+			at := problem.Index(problem.Join(path, "metadata"), i)
+			text.Check(problems, problem.Join(at, "key"), pair.Key, 1, metadef.MaxMetadataKey)
+			text.Check(problems, problem.Join(at, "value"), pair.Value, 0, metadef.MaxSyncedValue)
 		}
 	}
 	checkTagFilters(problems, problem.Join(path, "tags"), f.Tags)
