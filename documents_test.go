@@ -122,7 +122,8 @@ func TestDocumentsNameFlagsThatExist(t *testing.T) {
 		prefix := strings.HasSuffix(name, "-") &&
 			slices.ContainsFunc(known, func(flag string) bool { return strings.HasPrefix(flag, name) })
 		// Of curl, npm, openstack, sha256sum and nova-manage.
-		others := []string{"--data-urlencode", "--prefix", "--url", "--check", "--ignore-missing", "--delete"}
+		others := []string{"--data-urlencode", "--prefix", "--url", "--check", "--ignore-missing", "--delete",
+			"--retry", "--retry-connrefused", "--service", "--vcpus", "--ram", "--disk", "--image", "--nic", "--wait"}
 		if !prefix && !slices.Contains(known, name) && !slices.Contains(others, name) {
 			t.Errorf("%s names the flag %s, which no command has", page, name)
 		}

@@ -46,7 +46,7 @@ nova-manage() { # heal_allocations ends with 4 if it has nothing to do.
 }
 
 # One command in a line, its continuations joined.
-sed -n '/^## A cloud whose/,/^## Move/p' "$HERE/../../docs/openstack.md" | sed -n '/^ *```sh/,/^ *```$/p' | grep -v '```' |
+sed -n '/^## A cloud whose/,/^## Move/p' "$HERE/../../docs/openstack.md" | sed -n '/^ *```bash/,/^ *```$/p' | grep -v '```' |
   sed -e 's,^   ,,' -e "s,postgres://cadastre@db/cadastre,$POSTGRES," -e "s,http://keystone:5000,http://127.0.0.1:$PORT," \
     -e "s,http://cadastre:8080,http://127.0.0.1:$((PORT+12)),g" -e "s,0.0.0.0:8080,127.0.0.1:$((PORT+12))," \
     -e 's,=\.\.\.$,=secret,' >"$D/page"
