@@ -80,7 +80,7 @@ func checkNames(text string) error {
 		switch c := text[i]; {
 		case isNameByte(c):
 			if run++; run > maxNameBytes {
-				return tooComplex("a name or number in the document is too long, at most %d characters are allowed", maxNameBytes)
+				return tooComplex("a name or number of the document has more than %d characters", maxNameBytes)
 			}
 			continue
 		case c == '#':
