@@ -12,7 +12,8 @@ import (
 // Roles of viewers, with their default rights. An admin may do everything but
 // exceed limits. A service acts for the cloud itself: it may write placement,
 // capabilities, and the resources and service-owned metadata of all projects. A
-// member writes and a reader reads the objects of the project.
+// member may write the resources of its project. Every role may read what is
+// visible to its project. See policy.go for the table.
 const (
 	RoleAdmin   = "admin"
 	RoleMember  = "member"

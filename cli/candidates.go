@@ -35,7 +35,7 @@ func (c *call) candidatesOf(resource string, limit int) error {
 func (c *call) checkAlone(flag, other string) error {
 	for _, condition := range strings.Fields("resource first-of required member-of in-tree group same-subtree root-required tolerate hosts " + other) {
 		if c.given[condition] != nil {
-			return usagef("--%s cannot be combined with other conditions", flag)
+			return usagef("--%s cannot be combined with --%s", flag, condition)
 		}
 	}
 	return nil

@@ -145,9 +145,9 @@ func cell(value any, people bool) string {
 	return fmt.Sprint(value)
 }
 
-// pair returns KEY=VALUE for an object with a key and a value, a name and a
-// value, a class and an amount, or a project and a role. For an object with a
-// name and at most one more member it returns the name, otherwise the value.
+// pair formats an object with a pair of members as FIRST=SECOND: key and value,
+// class and amount, total or use, project and role. An object with a name and at
+// most one other member becomes the name. Anything else is returned unchanged.
 func pair(value any) any {
 	object, ok := value.(map[string]any)
 	if !ok {

@@ -45,7 +45,7 @@ var nameLists = map[string]nameList{
 	"resource-class": {"resourceClasses", "", "ResourceClassFilter", "name", ""},
 }
 
-// match is an object that matches a name.
+// match is an object that named found. of tells namesakes apart.
 type match struct{ uuid, name, of string }
 
 // named lists at most a number of objects of a kind that match a filter. It

@@ -11087,8 +11087,8 @@ type SyncedResourceInput struct {
 	ProjectId string `json:"projectId"`
 	// Who may see the resource.
 	Visibility Visibility `json:"visibility"`
-	// Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
-	// have up to 65535 characters. The report of the resource then has a violation of `VALUE`.
+	// Its metadata, at most 1000 items. Users cannot change it. A value has 0 to 65535
+	// characters. If it is empty or longer than 1023, `metadataReport` has a violation of `VALUE`.
 	Metadata optional.Of[[]*KeyValueInput] `json:"metadata,omitempty"`
 	// Its capabilities, at most 1000. A value that another writer gave such a name
 	// is replaced. All other capabilities of the resource stay. A value that is a
@@ -12871,10 +12871,9 @@ type ZoneSpreadInput struct {
 	// values of hosts). A value without hosts counts, too.
 	Values optional.Of[[]string] `json:"values,omitempty"`
 	// A depth in the trees of hosts, 0 for roots, 1 for their children, at most 100. The
-	// zones are the providers at this depth that have an inventory of a requested
-	// class, themselves or below. A consumer is in the zones of the providers that it
-	// has allocations from: themselves or the providers above them. Sharing providers
-	// do not count. With `hosts: SAME`, only zones of the same host count.
+	// zones are the providers at this depth whose subtree has an inventory of a
+	// requested class. A consumer is in each zone whose subtree it has allocations in.
+	// Sharing providers do not count. With `hosts: SAME`, only zones of the same host count.
 	Level optional.Of[int] `json:"level,omitempty"`
 	// The target shares of the zones, one for each of `aggregates` or `values`, 1 to
 	// 1000 (default: equal shares). The consumers of a zone are divided by its share

@@ -529,8 +529,8 @@ func (f *fitter) freeJointly(of jointClass) (free int64) {
 	return free
 }
 
-// meeting returns how often options that meet a clause can serve the unsuffixed
-// group. A consumer needs one of them.
+// meeting returns how many class slots of the unsuffixed group options that meet
+// a clause can serve. A consumer needs at least one of these slots.
 func (f *fitter) meeting(clause int) (servings int64) {
 	for i := range f.options[:f.classSlots] {
 		d := &f.slots[i].demands[0]

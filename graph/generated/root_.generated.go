@@ -5751,10 +5751,9 @@ input ZoneSpreadInput {
   values: [String!]
   """
   A depth in the trees of hosts, 0 for roots, 1 for their children, at most 100. The
-  zones are the providers at this depth that have an inventory of a requested
-  class, themselves or below. A consumer is in the zones of the providers that it
-  has allocations from: themselves or the providers above them. Sharing providers
-  do not count. With ` + "`" + `hosts: SAME` + "`" + `, only zones of the same host count.
+  zones are the providers at this depth whose subtree has an inventory of a
+  requested class. A consumer is in each zone whose subtree it has allocations in.
+  Sharing providers do not count. With ` + "`" + `hosts: SAME` + "`" + `, only zones of the same host count.
   """
   level: Int
   """
@@ -7705,8 +7704,8 @@ input SyncedResourceInput {
   "Who may see the resource."
   visibility: Visibility!
   """
-  Its metadata, at most 1000 items. Users cannot change them. A value can be empty and
-  have up to 65535 characters. The report of the resource then has a violation of ` + "`" + `VALUE` + "`" + `.
+  Its metadata, at most 1000 items. Users cannot change it. A value has 0 to 65535
+  characters. If it is empty or longer than 1023, ` + "`" + `metadataReport` + "`" + ` has a violation of ` + "`" + `VALUE` + "`" + `.
   """
   metadata: [KeyValueInput!]
   """

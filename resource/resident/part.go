@@ -43,8 +43,7 @@ type postings struct {
 // of returns the resources with the value at an index, in order.
 func (c *postings) of(place int) []uint32 { return c.within(place, place+1) }
 
-// within returns the resources with the values at indexes from (inclusive) to
-// to (exclusive).
+// within returns the resources with the values at the indexes [from, to).
 func (c *postings) within(from, to int) []uint32 {
 	begin := uint32(0)
 	if from > 0 {

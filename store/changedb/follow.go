@@ -396,8 +396,8 @@ func (f *follower) forward(ctx context.Context, began bool) (open bool, err erro
 	return open, err
 }
 
-// read returns the rows of the log with an audience between two ids, in order.
-// It returns only the newest ringRows of them.
+// read returns the rows of the log with after < id <= upTo and an audience,
+// oldest first. If there are more than ringRows, it returns the newest.
 func (f *follower) read(ctx context.Context, after, upTo int64) (rows []logRow, err error) {
 	err = f.store.Query(ctx, f.store.Pool.FollowerPool(), `SELECT `+rowColumns+` FROM changes
 		WHERE id > $1 AND id <= $2 AND audience IS NOT NULL ORDER BY id DESC LIMIT $3`, func(found *sql.Rows) error {

@@ -57,7 +57,8 @@ func (s *PlacementStore) DeleteTrait(ctx context.Context, name string) (*placeme
 	return &placement.Trait{Name: name, Custom: true}, s.deleteName(ctx, traitNames, name)
 }
 
-// DeleteResourceClass deletes a custom resource class without inventories.
+// DeleteResourceClass deletes a custom resource class that no provider has an
+// inventory of.
 func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
 	return &placement.ResourceClass{Name: name, Custom: true}, s.deleteName(ctx, classNames, name)
 }

@@ -100,9 +100,9 @@ func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 // list.
 func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more: true}) }
 
-// publishInOrder updates the world on SQLite, in the order of transaction
-// numbers. It applies a commit as the snapshot right after it. It reloads the
-// world if the outcome is uncertain or the commit does not list all changes.
+// publishInOrder updates the world on SQLite, where commits are published in the
+// order of their numbers. It applies a complete commit as if a snapshot after it
+// had been read. It reloads the world if the outcome is uncertain or changes are missing.
 func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Committed && !commit.more && s.cache.Apply(commit.reading(s.cache.World())) {
 		return nil

@@ -29,9 +29,9 @@ type Others struct {
 	Reconcile func(changelog.TransactionID)
 }
 
-// FollowCommits makes each writer of this process that changes the domain wait
-// until the value has its commit. It also notifies other servers. Call it once,
-// before the first write.
+// FollowCommits makes each writer of this process that changes the domain wait,
+// after its commit, until the value includes it; see followCommit for failures.
+// The writer then notifies other servers. Call FollowCommits before the first write.
 func (c *Copy[T]) FollowCommits() { c.db.FollowKinds(c.followCommit, c.domain.Kinds...) }
 
 // Tells sets how to notify other servers. Call it before the first Load.

@@ -206,8 +206,8 @@ func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
 	})
 }
 
-// walked returns the resources of the walk that match the search, at most one
-// page.
+// walked returns the query for the ids of walked resources that match the
+// search, at most one page.
 func (p searchedPage) walked(build *entsql.DialectBuilder) *entsql.Selector {
 	ordered := build.Table("ordered")
 	walked := build.Select(ordered.C(entresource.FieldID)).From(ordered).Where(p.has(build, ordered.C))

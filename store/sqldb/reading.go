@@ -283,7 +283,7 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	reading.mu.Lock()
 	defer reading.mu.Unlock()
 	if reading.how == Each && reading.statements+reading.residents == 0 && isAfter(ctx) {
-		reading.how = AtOnce // another process may have committed before the position
+		reading.how = AtOnce // the copy may lack commits of other processes before the client's Position
 	}
 	if reading.how != AtOnce {
 		if reading.how == Each {

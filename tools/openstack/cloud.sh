@@ -101,7 +101,8 @@ password_hash_rounds = 4
 enabled = true
 backend = dogpile.cache.memory
 expiration_time = 30
-[catalog] # both processes see a changed endpoint
+# Both processes see a changed endpoint.
+[catalog]
 caching = false
 X
   { cat <<X

@@ -121,7 +121,7 @@ function End({ namespace, member, onClose }: { namespace: Namespace; member: Mem
         if (await unshare.send({ input: { namespace: namespace.name, projectId: member.projectId, revision: namespace.revision } })) onClose();
       }}
     >
-      <p>{namespace.visibility === "PUBLIC" ? "The namespace is public and stays visible to everyone." : "Metadata of the project stay, without a definition."}</p>
+      <p>{namespace.visibility === "PUBLIC" ? "The namespace is public and stays visible to everyone." : "The project keeps its metadata, without definitions."}</p>
     </Confirm>
   );
 }

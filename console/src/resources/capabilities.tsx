@@ -223,7 +223,7 @@ function Editor({ resource, capabilities, refresh, onClose }: EditorProps) {
       notes={edited.some((name) => shared.edits.has(name) && registered.has(name)) && <Note tone="warn">Private or public applies to every {resource.type.name}, not to this resource alone.</Note>}
       adding={{
         label: "Add a capability",
-        hint: mayShare ? "A registered name or a new one." : "A registered name, or a new one where services may register it.",
+        hint: mayShare ? "A registered name or a new one." : "A registered name. A new name works only if the server registers names on first use.",
         choices: [...registered.keys()].filter((name) => !names.includes(name)).map((name) => ({ value: name, label: name })),
         has: (name) => names.includes(name),
         onAdd: add,
