@@ -254,7 +254,7 @@ func TestARestoreKeepsTheHighestIDs(t *testing.T) {
 	})
 }
 
-// TestADumpHasTheRowsOfCycles dumps resources of which one is its own parent.
+// TestADumpHasTheRowsOfCycles dumps a resource that is its own parent.
 func TestADumpHasTheRowsOfCycles(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		filled(t, url)

@@ -40,9 +40,7 @@ systemctl() { # restart SERVICE...
   done
 }
 nova-manage() { # heal_allocations ends with 4 if it has nothing to do.
-  command nova-manage --config-file "$D/etc/nova/nova.conf" "$@"
-  local status=$?
-  [ $status = 0 ] || [ $status = 4 ]
+  command nova-manage --config-file "$D/etc/nova/nova.conf" "$@" || [ $? = 4 ]
 }
 
 # One command in a line, its continuations joined.
