@@ -12,7 +12,13 @@ HERE=$(cd "$(dirname "$0")" && pwd) PROGRAM=$(realpath "$2") POSTGRES=$3 PORT=${
 mkdir -p "$1" && D=$(cd "$1" && pwd)
 export PORT NOVA_PLACEMENT= # Nova finds Placement in the catalogue
 cloud() { "$HERE/cloud.sh" "$D" "$@"; }
-cleanup() { [ ! -s "$D/run/cadastre.pid" ] || kill "$(cat "$D/run/cadastre.pid")"; exec 9>&-; cloud stop; }
+cleanup() {
+  set +e
+  exec 9>&-
+  local file
+  for file in cadastre.pid compute-1.child; do [ ! -s "$D/run/$file" ] || kill "$(cat "$D/run/$file")"; done
+  cloud stop
+}
 trap cleanup EXIT
 trap exit TERM
 cloud start db mq keystone glance neutron nova-api || exit 1
