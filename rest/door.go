@@ -353,8 +353,6 @@ var statuses = []struct {
 	{problem.ErrUnavailable, http.StatusServiceUnavailable, ""},
 	{problem.ErrOutcomeUnknown, http.StatusServiceUnavailable, ""},
 	{problem.ErrInvalidInput, http.StatusBadRequest, ""}, // after the kinds that it may have, too
-	{context.DeadlineExceeded, http.StatusServiceUnavailable, ""},
-	{context.Canceled, http.StatusServiceUnavailable, ""},
 }
 
 // FaultOf returns an error that is a fault, or the fault for a refusal. It
@@ -368,6 +366,9 @@ func FaultOf(err error) (*Fault, bool) {
 		if errors.Is(kind, of.kind) {
 			return &Fault{Status: of.status, Code: of.code, Detail: MessageOf(err)}, true
 		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return Refuse(http.StatusServiceUnavailable, "", "the request took too long"), true
 	}
 	return nil, false
 }

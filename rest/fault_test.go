@@ -1,9 +1,12 @@
 package rest_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/rest"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -55,4 +58,15 @@ func TestAnEmptyAcceptIsAbsent(t *testing.T) {
 			t.Errorf("%d %s", got.status, got.body)
 		}
 	})
+}
+
+// TestFaultsTellNothingInternal checks that the time limit hides its cause.
+func TestFaultsTellNothingInternal(t *testing.T) {
+	t.Parallel()
+	for _, cause := range []error{context.DeadlineExceeded, context.Canceled} {
+		fault, ok := rest.FaultOf(fmt.Errorf("query resource_providers: %w", cause))
+		if !ok || fault.Status != http.StatusServiceUnavailable || fault.Detail != "the request took too long" {
+			t.Errorf("%v: %t %+v", cause, ok, fault)
+		}
+	}
 }
