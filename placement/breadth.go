@@ -23,7 +23,7 @@ type roundSearch struct {
 	plan   *plan
 	wanted int // the maximum of the page, plus one to see whether there is a next page
 	found  []ranked
-	level  scoreLevel      // the anchors of the current level
+	level  scoreLevel      // the anchors of one score of preferences, searched now
 	live   []*providerTree // anchors that may have more candidates; nil for all
 	steps  int
 }
@@ -39,7 +39,7 @@ type ranked struct {
 // breadthFirstPage returns up to first candidates after a position; nil is the
 // beginning. The first pass takes one round, each later pass as many rounds as
 // fill the page if no anchor runs out of candidates. So the number of passes
-// grows with the logarithm of the page's size times the number of anchors.
+// grows with the logarithm of the product of page size and number of anchors.
 //
 // With preferences, the anchors of each score have separate rounds.
 func breadthFirstPage(p *plan, r *Request, request fingerprint, after *Position, first int) (Page, error) {
@@ -73,8 +73,8 @@ func breadthFirstPage(p *plan, r *Request, request fingerprint, after *Position,
 	return page, err
 }
 
-// rounds adds candidates of the level until the page is full. It begins after a
-// position in the level; nil is the beginning.
+// rounds adds candidates of the level until the page is full or the level has
+// no more. It begins after a position in the level; nil is the beginning.
 func (b *roundSearch) rounds(after *Position) (err error) {
 	round := 0
 	b.live = b.level.trees

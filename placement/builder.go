@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// With returns the World after an update. The cost depends mostly on the
-// update: it rebuilds the trees whose shape or aggregates changed, and copies
+// With returns the World after an update. Its cost depends mostly on the
+// update: With rebuilds the trees whose shape or aggregates changed, and copies
 // one chunk and the chunk pointers of each list that a changed provider is in.
 // A change of use alone rebuilds no tree. A state with a lower Version than the
 // one held is ignored, so that repeated and late states do no harm. Deletions
@@ -78,7 +78,7 @@ type builder struct {
 	detached idSet                  // providers to put into a new tree
 	ownsFree bool                   // whether freeIDs is no longer shared with older Worlds
 
-	isReshaped bool // whether the search could see a change of anything except use
+	isReshaped bool // whether anything that a search reads has changed, except use
 }
 
 // idSet is a set of dense ids, without a maximum.
@@ -162,8 +162,8 @@ func (b *builder) put(state *Provider) {
 	}
 }
 
-// hasShapeOf reports whether two states of a provider differ only in the use of
-// inventories, or in fields that a search does not read.
+// hasShapeOf reports whether two states of a provider differ at most in the use
+// of inventories and in fields that a search does not read.
 func (n *node) hasShapeOf(old *node) bool {
 	return n.provider.UUID == old.provider.UUID && n.provider.Parent == old.provider.Parent &&
 		n.provider.ResourceRow == old.provider.ResourceRow && slices.Equal(n.traits, old.traits) &&

@@ -155,7 +155,7 @@ func (s *classSum) of(w *World, by CapacityGrouping, key capacityKey) *CapacityS
 }
 
 // TreeCapacities sums the inventories of a provider and all its descendants, by
-// resource class.
+// resource class; nil for an unknown uuid.
 func (w *World) TreeCapacities(uuid string) []*CapacitySum {
 	id, ok := w.byUUID.get(uuid)
 	if !ok {

@@ -2,7 +2,8 @@ package placement
 
 import "time"
 
-// Consumer is a user of resources. It exists while it has allocations.
+// Consumer is an entity that uses resources, for example a server. It exists
+// while it has allocations.
 type Consumer struct {
 	UUID       string
 	ProjectID  string

@@ -24,13 +24,13 @@
 // A Request asks for amounts in groups. A suffixed group is served by one
 // provider; each class of the unsuffixed group is served by one provider, which
 // may differ from class to class. All providers of a Candidate must be usable
-// from one root, its anchor. Candidates returns them page by page in one total
-// order, in which a Position usually survives changes of the world; Count
-// counts them; Explain accounts for the providers that are not among them; Fits
-// counts how many consumers fit together; Failures and Draining find out which
-// consumers fit elsewhere without some trees; Rebalancing plans moves after
-// which more fits; World.Filter selects single providers, without groups and
-// sharing.
+// from one root, its anchor. Candidates returns the candidates page by page in
+// one total order, in which a Position usually survives changes of the world;
+// Count counts the candidates; Explain counts the providers that each
+// constraint eliminates; Fits counts how many consumers fit together; Failures
+// and Draining find out which consumers fit elsewhere without some trees;
+// Rebalancing plans moves after which more consumers fit; World.Filter selects
+// single providers, without groups and sharing.
 //
 // # How candidates are found
 //
@@ -38,8 +38,8 @@
 // provider to be chosen. For each anchor the search lists every slot's options
 // and assigns them depth first. It prunes where the traits, same-subtree
 // constraints or capacities of the remaining options cannot suffice (prune.go,
-// matching.go). If few providers can serve a slot, only the roots of their
-// trees are anchors.
+// matching.go). If few providers, all without TraitShares, can serve a slot,
+// only the roots of their trees are anchors.
 //
 // # The ledger
 //
@@ -88,7 +88,7 @@
 //     find no candidate when all are placed one after the other
 //     (TestSurvivalIsDrainingEachHostInTurn). Losses that are kept and updated
 //     equal losses that are computed as a whole (TestKeptSurvivalIsSurvival).
-//   - A Drain plan places each consumer as a placing does, and its moves fit a
+//   - A DrainPlan places each consumer as a placing does, and its moves fit a
 //     ledger in which the consumers of a wave have both places
 //     (TestDrainPlanIsWhatThenHappens).
 //   - Each move of a Rebalancing is the best of all, fits a ledger in which the

@@ -83,12 +83,14 @@ type DrainPlan struct {
 	After *World
 }
 
-// Move is the move of one consumer. Old and new allocations fit together.
+// Move is the move of one consumer. Its old and its new allocations fit in the
+// world at the same time.
 type Move struct {
 	Consumer string
 	// Generation is the consumer's generation, if the caller sets it.
 	Generation int64
-	// Wave is a number from 1. The moves of one wave can run at the same time.
+	// Wave counts from 1 in a DrainPlan, and is 0 in a RebalancePlan. The moves
+	// of one wave can run at the same time.
 	Wave int
 	// The consumer leaves From and gets To. Allocations are all its allocations
 	// afterwards.
@@ -96,7 +98,7 @@ type Move struct {
 }
 
 // Plan returns where the consumers of the trees go. Allocations are all
-// allocations of the consumers on the trees.
+// allocations of the consumers that have any on the trees.
 //
 // The consumers are placed one after the other in the world without the trees,
 // the largest need first, then by uuid: each takes the first candidate in the

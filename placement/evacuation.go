@@ -52,8 +52,8 @@ type evacuee struct {
 	stays    []holding // on other trees
 }
 
-// holdingsOf returns allocations by tree. It leaves out providers that the world
-// does not have.
+// holdingsOf returns allocations as holdings by tree. It leaves out allocations
+// on providers that the world does not have.
 func (w *World) holdingsOf(allocations []*Allocation) *holdings {
 	h := &holdings{world: w, in: map[*providerTree][]holding{}, needs: map[string]*relocation{},
 		names: map[int32]string{}, totals: map[int32]wideSum{}}
@@ -126,11 +126,12 @@ func (h *holdings) elsewhere(consumer int32, lost map[*providerTree]bool) (stays
 	return stays
 }
 
-// replace replaces the holdings in the changed trees of a newer world of the
-// same shape. New holdings refer to the nodes of h.world, whose free units may
-// differ. Allocations are all allocations of the consumers on the changed
-// trees. replace sets moved to the consumers whose holdings differ, and returns
-// the trees whose loss now has another effect on these consumers.
+// replace replaces the holdings in the trees that changed in a newer world of
+// the same shape. New holdings refer to the nodes of h.world, whose free units
+// may be out of date. Allocations are all allocations of the consumers that
+// have any on the changed trees. replace sets moved to the consumers whose
+// holdings differ, and returns the trees whose loss now has another effect on
+// these consumers.
 func (h *holdings) replace(changed map[*providerTree]bool, allocations []*Allocation) map[*providerTree]bool {
 	before, after := h.holdingsIn(changed), h.holdingsFrom(allocations)
 	slices.SortFunc(before, compareHoldings)
@@ -178,8 +179,8 @@ func ofFirst(list []holding) (first, others []holding) {
 	return list[:n:n], list[n:]
 }
 
-// holdingsFrom returns allocations as holdings. It leaves out providers that
-// the world does not have.
+// holdingsFrom returns allocations as holdings. It leaves out allocations on
+// providers that the world does not have.
 func (h *holdings) holdingsFrom(allocations []*Allocation) []holding {
 	nodes, classes := map[string]*node{}, map[string]int32{}
 	all := make([]holding, 0, len(allocations))
@@ -203,7 +204,8 @@ func (h *holdings) holdingsFrom(allocations []*Allocation) []holding {
 	return all
 }
 
-// holdingsIn returns all holdings of the consumers with holdings in some trees.
+// holdingsIn returns all holdings, in any tree, of the consumers that have one
+// in the given trees.
 func (h *holdings) holdingsIn(trees map[*providerTree]bool) (all []holding) {
 	for tree := range trees {
 		for _, held := range h.in[tree] {
@@ -222,8 +224,8 @@ func (h *holdings) holdingsIn(trees map[*providerTree]bool) (all []holding) {
 }
 
 // move notes in moved and fresh that a consumer has other holdings. It adds to
-// differing the trees of the holdings that change, and of all holdings of the
-// same classes: see occupied.
+// differing the trees of the holdings that change, and of all the consumer's
+// holdings of the same classes: see occupied.
 func (h *holdings) move(before, after []holding, differing map[*providerTree]bool) {
 	all := slices.Concat(before, after)
 	for _, held := range all {
@@ -246,7 +248,7 @@ func (h *holdings) move(before, after []holding, differing map[*providerTree]boo
 }
 
 // exchange removes all holdings of moved consumers from the changed trees, and
-// adds the holdings in come.
+// adds the holdings in come that are on these trees.
 func (h *holdings) exchange(changed map[*providerTree]bool, gone, come []holding) {
 	left := map[*providerTree]bool{}
 	for _, held := range gone {
@@ -265,7 +267,7 @@ func (h *holdings) exchange(changed map[*providerTree]bool, gone, come []holding
 	}
 }
 
-// addTotals adds up the capacities of the world.
+// addTotals adds up the capacities of the world by class.
 func (h *holdings) addTotals() {
 	for id := range h.world.idLimit {
 		n := h.world.nodes.at(id)
@@ -362,9 +364,9 @@ func sortedAmounts(sums map[string]int64) []Amount {
 }
 
 // requestOf returns the request for lost holdings. The unsuffixed group has the
-// amounts on roots. The amounts on any other provider are a group. Amounts on
-// another root are a separate group if the unsuffixed group already has their
-// class.
+// amounts on roots. The amounts on each other provider are a suffixed group,
+// and so are the amounts on a further root whose classes the unsuffixed group
+// already has.
 func (h *holdings) requestOf(lost []holding) Request {
 	var r Request
 	unsuffixed := map[int32]bool{}
@@ -386,9 +388,9 @@ func (h *holdings) requestOf(lost []holding) Request {
 	return r
 }
 
-// occupied returns the inventories that must not serve the evacuee, because it
-// keeps an allocation of the class there. A second allocation would join the
-// first.
+// occupied returns the inventories that must not serve the evacuee: it keeps an
+// allocation from each, and loses another of the same class. A consumer can
+// have only one allocation from an inventory.
 func (e *evacuee) occupied() (keys []claimKey) {
 	for _, held := range e.stays {
 		if slices.ContainsFunc(e.lost, func(lost holding) bool { return lost.class == held.class }) {

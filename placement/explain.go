@@ -16,7 +16,7 @@ type Explanation struct {
 }
 
 // ExplanationStep is the effect of one constraint. The hosts come first: they
-// leave the providers of their trees and the providers that share with those
+// keep the providers of their trees and the providers that share with those
 // trees. Then taints eliminate the providers that they repel. Every class of the
 // unsuffixed group and every suffixed group starts from the remaining providers.
 // Its constraints eliminate providers one after the other, until none remain.
@@ -226,8 +226,8 @@ func (e *explainer) explainWhole(r *Request, p *plan, slots []servers) {
 }
 
 // listAllOptions lists the options of every slot from an anchor and reports
-// whether each has one. It counts steps from 0 again, so that passes over the
-// world do not add up to MaxSteps.
+// whether each has one. It counts steps from 0 again, so that calls for many
+// anchors do not add up to MaxSteps.
 func (s *search) listAllOptions(anchor *providerTree) bool {
 	s.steps = 0
 	shared := s.sharingProviders(anchor)

@@ -34,9 +34,10 @@ type ProviderFilter struct {
 	Search *string
 }
 
-// Validate returns every problem of the filter except Name and Search, each at
-// its path below path. Requiring and forbidding the same trait is valid and
-// matches nothing, as in the Placement reference's `GET /resource_providers`.
+// Validate returns every problem of the filter's fields other than Name and
+// Search, each at its path below path. Requiring and forbidding the same trait
+// is valid and matches nothing, as for `GET /resource_providers` in the
+// Placement reference.
 func (f *ProviderFilter) Validate(w *World, path string) []Problem {
 	v := validator{world: w}
 	v.checkUUIDs(MaxFilterList, under(path, "uuids"), f.UUIDs)

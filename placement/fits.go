@@ -17,12 +17,12 @@ type Fit struct {
 	// AtMost is a number that no choice of candidates exceeds.
 	AtMost int64
 	// LimitedBy are the limits of AtMost, most providers first, then by kind and
-	// name. No other class, trait or aggregate alone raises AtMost. Several may,
-	// if providers lack several. If the list is empty, only new providers help.
+	// name. No other class, trait or aggregate alone raises AtMost; several
+	// others together may. If the list is empty, only new providers help.
 	LimitedBy []FitLimit
 }
 
-// Exact returns the number if AtLeast and AtMost are equal, else nil.
+// Exact returns the number of consumers if AtLeast equals AtMost, else nil.
 func (f *Fit) Exact() *int64 {
 	if f.AtLeast != f.AtMost {
 		return nil
@@ -34,8 +34,8 @@ func (f *Fit) Exact() *int64 {
 // one answer.
 const MaxFitRequests = 50
 
-// fitSteps returns the maximum number of steps of one call of Fits: a constant,
-// and a number for each provider to allow one pass over a large world.
+// fitSteps returns the maximum number of steps of one call of Fits, at most
+// MaxSteps. It grows with the providers to allow one pass over a large world.
 func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) }
 
 // Fits returns how many more consumers of a valid request fit together.
@@ -78,7 +78,8 @@ func (f *fitter) fit(r *Request) Fit {
 	return f.finish(r)
 }
 
-// searchTrees adds the consumers and the bounds of the trees of the anchors.
+// searchTrees adds, for each anchor's tree, the consumers that fit, the bound
+// and the limits.
 func (f *fitter) searchTrees() {
 	for _, anchor := range f.anchorsFrom("") {
 		claimed := f.claimed
@@ -123,8 +124,8 @@ type fitter struct {
 	visit    int32
 }
 
-// servedKind is all slots with equal amounts. A provider serves them together
-// at most as often as its units allow.
+// servedKind is all slots with equal amounts of the same classes. The units of
+// a provider bound how often it serves any of them.
 type servedKind struct {
 	slots   []int
 	demands []demand
@@ -189,10 +190,10 @@ func (f *fitter) groupSlots() {
 	f.jointly = slices.DeleteFunc(classes, func(of jointClass) bool { return len(of.kinds) < 2 })
 }
 
-// countLone counts the lone trees, and removes them from the anchors. Such a tree
-// needs no search: the provider serves every slot, as often as its units allow.
-// Trees whose units do not suffice for all slots together stay. All trees stay
-// if several groups are isolated.
+// countLone counts the consumers that fit in lone trees, and removes these
+// trees from the anchors. They need no search: the provider serves every slot,
+// as often as its units allow. Trees whose units or maxUnit do not suffice for
+// all slots together stay. All trees stay if several groups are isolated.
 func (f *fitter) countLone() {
 	if f.isolate && len(f.slots) > f.classSlots+1 {
 		return
@@ -236,7 +237,8 @@ type loneUnits struct {
 	class         int32
 }
 
-// of computes the lone trees in the first call. Only the World w may hold l.
+// of returns the lone trees of w, computed by the first call. Only w may hold
+// l.
 func (l *loneTrees) of(w *World) *loneTrees {
 	l.once.Do(func() {
 		r := w.newReacher()
@@ -260,7 +262,8 @@ func (l *loneTrees) of(w *World) *loneTrees {
 	return l
 }
 
-// unitsOf returns the units of a class of the tree at an index.
+// unitsOf returns the units of a class of the tree at an index, 0 without an
+// inventory of the class.
 func (l *loneTrees) unitsOf(at int, class int32) (free, largest int64) {
 	for i := l.starts[at]; i < l.starts[at+1]; i++ {
 		if l.units[i].class == class {
@@ -321,8 +324,8 @@ func (d *demand) timesIn(free, times []int64) int64 {
 	return times[d.index]
 }
 
-// claimOften claims the chosen candidate as often as it fits, and ends the
-// search of the tree.
+// claimOften claims the chosen candidate as often as it fits, and adds that
+// number to AtLeast. It returns false to end the current search of the tree.
 func (f *fitter) claimOften() bool {
 	times := int64(math.MaxInt64)
 	for i, o := range f.chosen {
@@ -354,7 +357,7 @@ func sumUpTo(a, b int64) int64 {
 }
 
 // timesIn returns how often an amount fits into a sum. The largest int64 stands
-// for an unknown sum: any amount fits into it that often.
+// for a sum that overflowed; timesIn returns it as is.
 func timesIn(sum, amount int64) int64 {
 	if sum == math.MaxInt64 {
 		return sum
@@ -363,7 +366,8 @@ func timesIn(sum, amount int64) int64 {
 }
 
 // addTree claims candidates of the current tree until none fits, and adds the
-// bound of the tree.
+// bound of the tree. If none fits and nothing was claimed before, it adds
+// refused limits instead.
 func (f *fitter) addTree() {
 	f.isSingle = !slices.ContainsFunc(f.options, func(options []option) bool { return len(options) > 1 })
 	isFresh := len(f.claimed) == 0
@@ -432,7 +436,7 @@ func (f *fitter) bound() {
 	}
 }
 
-// count lists the options of a kind and how often each can serve it.
+// count lists the options of a kind, and how often each can serve a slot of it.
 func (f *fitter) count(kind *servedKind) {
 	kind.options, kind.times, kind.servings = kind.options[:0], kind.times[:0], 0
 	if len(f.visited) < len(f.slotsServed) {
@@ -463,7 +467,7 @@ func (k *servedKind) timesOn(n *node) int64 {
 }
 
 // most returns a bound of the consumers in the current tree: each needs one
-// serving for each slot of the kind, in isolation from different providers.
+// serving for each slot of the kind, with isolate from different providers.
 func (k *servedKind) most() int64 {
 	slots := int64(len(k.slots))
 	most := timesIn(k.servings, slots)
@@ -480,8 +484,8 @@ func (k *servedKind) most() int64 {
 	return most
 }
 
-// addServings adds the servings of a kind in the current tree. Most is the
-// bound of the tree's consumers.
+// addServings adds the servings of a kind that the current tree needs. Most is
+// the bound of the tree's consumers.
 func (f *fitter) addServings(k *servedKind, most int64) {
 	need, own := mostProduct(most, len(k.slots)), int64(0)
 	var pools []int32
@@ -506,8 +510,8 @@ func (f *fitter) addServings(k *servedKind, most int64) {
 	}
 }
 
-// mostProduct multiplies two numbers that are not negative, up to the largest
-// int64.
+// mostProduct multiplies a number that is not negative by a positive one, up to
+// the largest int64.
 func mostProduct(a int64, b int) int64 {
 	if a > math.MaxInt64/int64(b) {
 		return math.MaxInt64
@@ -515,7 +519,8 @@ func mostProduct(a int64, b int) int64 {
 	return a * int64(b)
 }
 
-// freeJointly returns the free units of a class on the options of several kinds.
+// freeJointly returns the sum of the free units of a joint class on the options
+// of its kinds. A provider counts once.
 func (f *fitter) freeJointly(of jointClass) (free int64) {
 	f.visit++
 	for _, k := range of.kinds {
@@ -529,8 +534,8 @@ func (f *fitter) freeJointly(of jointClass) (free int64) {
 	return free
 }
 
-// meeting returns how many class slots of the unsuffixed group options that meet
-// a clause can serve. A consumer needs at least one of these slots.
+// meeting returns the sum of the servings of class slots by the options that
+// meet a clause. A consumer needs at least one of these servings.
 func (f *fitter) meeting(clause int) (servings int64) {
 	for i := range f.options[:f.classSlots] {
 		d := &f.slots[i].demands[0]
@@ -543,8 +548,9 @@ func (f *fitter) meeting(clause int) (servings int64) {
 	return servings
 }
 
-// mostOfAll returns AtMost. If sharing providers limit AtMost more than the
-// trees do, their limits replace the limits of the trees.
+// mostOfAll returns AtMost, after an error mostByClass. If no higher bound of a
+// tree could raise AtMost, the limits of the sharing providers replace the
+// limits of the trees. It adds the refused limits.
 func (f *fitter) mostOfAll() int64 {
 	if f.err != nil {
 		f.limits.join(f.refused)
@@ -595,9 +601,9 @@ func (k *servedKind) mostOfAll() int64 {
 	return timesIn(sumUpTo(k.own, min(shared, all)), int64(len(k.slots)))
 }
 
-// mostByClass returns AtMost for a search that was not finished: the smallest
-// number of consumers for which all providers together can serve the slots of a
-// kind. The classes of that kind become limits.
+// mostByClass returns AtMost for a search that was not finished: the least of
+// the kinds' bounds. The bound of a kind counts all providers that can serve
+// it. The classes of the kinds with the least bound become limits.
 func (f *fitter) mostByClass() int64 {
 	most, r := int64(math.MaxInt64), f.world.newReacher()
 	all, serving := make([]int64, len(f.kinds)), make([]mask, len(f.kinds))

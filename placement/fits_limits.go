@@ -39,7 +39,7 @@ func (l limiter) providersOf(kind ConstraintKind, name string) mask {
 	return l.of[key]
 }
 
-// addAll adds providers to the limits of several names.
+// addAll adds providers to the limit of each name; an empty mask adds no limit.
 func (l limiter) addAll(kind ConstraintKind, names []string, providers mask) {
 	if providers.isEmpty() {
 		return
@@ -88,7 +88,7 @@ func (f *fitter) limitBy(masks []mask, demand int, id int32) {
 	masks[demand].add(id)
 }
 
-// limitJointly adds the options of several kinds to the limit of a class.
+// limitJointly adds the options of the kinds of a joint class to its limit.
 func (f *fitter) limitJointly(of jointClass) {
 	for _, k := range of.kinds {
 		for _, o := range f.kinds[k].options {
@@ -109,8 +109,8 @@ func (f *fitter) limitMeeting(clause int) {
 	}
 }
 
-// limitMerged adds the options of the current tree to the limits of the classes
-// that several slots need: they do not suffice for all slots together.
+// limitMerged adds the options of the current tree to the refused limits of the
+// classes that several slots need: their units do not suffice for all slots.
 func (f *fitter) limitMerged() {
 	for i := range f.slots {
 		for _, d := range f.slots[i].demands {
@@ -123,8 +123,8 @@ func (f *fitter) limitMerged() {
 	}
 }
 
-// limitRefused is limitMerged for a tree that the search refused to enter,
-// although every slot has an option.
+// limitRefused calls limitMerged for a tree that enter refused, if it may be an
+// anchor, slots compete (see matcher) and every slot has an option.
 func (f *fitter) limitRefused(anchor *providerTree) {
 	if len(f.matchers) == 0 || !f.mayAnchor(anchor) {
 		return
@@ -163,7 +163,8 @@ func (l limiter) addRefused(r *Request, fits bool) {
 }
 
 // suffices reports whether a root has servers for every group if all providers
-// get the limits that are found so far. It ignores constraints between groups.
+// get the units, traits and aggregates that the limits found so far name. It
+// ignores constraints between groups.
 func (f *refusedFinder) suffices(r *Request) bool {
 	relaxed := f.relaxed(r)
 	p := compile(f.World, &relaxed)
@@ -220,8 +221,8 @@ func (l limiter) relaxed(r *Request) Request {
 	return relaxed
 }
 
-// addLoosely adds everything that is missing on the providers that could serve a group
-// or be the root, even if they need several things.
+// addLoosely adds the limits of everything that is missing on the providers
+// that could serve a group or be the root, even if they lack several things.
 func (f *refusedFinder) addLoosely(r *Request) {
 	f.usable = f.known
 	groups := bySuffix(r.Groups)
@@ -243,7 +244,8 @@ func (f *refusedFinder) addLoosely(r *Request) {
 	f.addLacked(f.roots, f.traitNeeds(&Group{RequiredAll: r.RootRequired}))
 }
 
-// addLacked adds the providers in could that do not meet a need, for each need.
+// addLacked adds, for each need, the providers in could that do not meet it to
+// the limits of its names.
 func (f *refusedFinder) addLacked(could mask, needs []need) {
 	for _, n := range needs {
 		lacking := slices.Clone(could)
@@ -252,7 +254,7 @@ func (f *refusedFinder) addLacked(could mask, needs []need) {
 	}
 }
 
-// refusedFinder finds providers that lack one thing to serve a request. The
+// refusedFinder finds providers that lack something to serve a request. The
 // mask usable has the providers that a possible anchor may use.
 type refusedFinder struct {
 	*reacher
@@ -363,8 +365,8 @@ func lackingOne(among mask, needs []need) []mask {
 	return alone
 }
 
-// addGroup adds the providers that could serve a group if they had one more
-// trait or aggregate.
+// addGroup adds the providers that could serve a suffixed group if they had one
+// more trait or aggregate.
 func (f *refusedFinder) addGroup(g *Group, s *slot) {
 	needs := append(f.traitNeeds(g), f.aggregateNeeds(g)...)
 	if len(needs) == 0 {

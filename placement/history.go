@@ -52,10 +52,10 @@ func (s CapacityBucketSize) Begin(at time.Time) time.Time { return at.UTC().Trun
 // bucketsAhead is how far the clock may go back without losing buckets.
 const bucketsAhead = 24 * time.Hour
 
-// Kept returns the bounds between which the buckets kept at an instant begin:
-// later than after, and earlier than before. Later buckets come from a wrong
-// clock. The bound before is the begin of a day, so that a later bucket is
-// deleted together with its hour and its day.
+// Kept returns the bounds, both exclusive, of the begins of the buckets that
+// are kept at an instant. Buckets beyond the upper bound come from a wrong
+// clock. This bound is the begin of a day, so that a bucket is deleted together
+// with its hour and its day.
 func (s CapacityBucketSize) Kept(now time.Time) (after, before time.Time) {
 	return now.UTC().Add(-s.Age()), BucketOfDay.Begin(now.Add(bucketsAhead)).Add(BucketOfDay.Duration())
 }
@@ -101,8 +101,8 @@ func (s HistorySeries) Compare(other HistorySeries) int {
 // HistoryFigure is one of the figures of a series.
 type HistoryFigure int
 
-// The figures. By project there are only used and held, by flavor only
-// FitsAtLeast and FitsAtMost, by class and aggregate all others.
+// The figures. A series by class or aggregate has all except FitsAtLeast and
+// FitsAtMost, a series by flavor only these two, one by project used and held.
 const (
 	HistoryTotal HistoryFigure = iota
 	HistoryReserved
@@ -127,12 +127,12 @@ func (r HistoryRange) with(other HistoryRange) HistoryRange {
 // HistoryRow is a series in a bucket.
 type HistoryRow struct {
 	HistorySeries
-	Samples int // with the series
+	Samples int // that have the series
 	Figures [HistoryFigures]HistoryRange
 }
 
 // newHistoryRow returns the row of a sample. The values are consecutive figures
-// that begin with first. They are clamped to 0 to maxHistoryValue.
+// that begin with first. They are clamped to [0, maxHistoryValue].
 func newHistoryRow(of HistorySeries, first HistoryFigure, values ...int64) HistoryRow {
 	row := HistoryRow{HistorySeries: of, Samples: 1}
 	for i, value := range values {
@@ -150,8 +150,8 @@ type HistoryContent struct {
 	IsCut bool
 }
 
-// With merges the samples of two buckets into one. The order of merges does not
-// matter, so samples can be added to a bucket in any order.
+// With returns the samples of two buckets as one content. The order of merges
+// does not matter, so samples can be added to a bucket in any order.
 func (c HistoryContent) With(other HistoryContent) HistoryContent {
 	sum := HistoryContent{IsCut: c.IsCut || other.IsCut, Rows: slices.Concat(c.Rows, other.Rows)}
 	slices.SortStableFunc(sum.Rows, HistoryRow.compare)
@@ -167,9 +167,10 @@ func (c HistoryContent) With(other HistoryContent) HistoryContent {
 	return sum.cut()
 }
 
-// cut drops the rows beyond the bounds. Merging first and cutting later drops
-// the same rows: a row beyond the bounds of a bucket is beyond them in each
-// bucket with more samples.
+// cut drops the rows beyond MaxHistorySeries and maxHistoryNames. Whether
+// buckets are cut before a merge or only after it, the same rows remain: a row
+// beyond the bounds of a bucket is beyond them in each bucket with more
+// samples.
 func (c HistoryContent) cut() HistoryContent {
 	names := 0
 	for i, row := range c.Rows {

@@ -12,15 +12,16 @@ const (
 	defaultHistoryBuckets = 100
 )
 
-// HistoryQuery selects rows of the capacity history. A nil field is no condition.
+// HistoryQuery selects rows of one grouping in buckets of one size.
 type HistoryQuery struct {
 	By     CapacityHistoryGrouping
 	Bucket CapacityBucketSize
 	CapacityHistoryFilter
 }
 
-// CapacityHistoryFilter selects rows of the capacity history. It follows
-// `CapacityHistoryFilter`.
+// CapacityHistoryFilter selects rows of the capacity history. Until nil means
+// now, Since nil the last 100 buckets before Until. A nil list is no condition,
+// an empty list selects nothing. It follows `CapacityHistoryFilter`.
 type CapacityHistoryFilter struct {
 	Since, Until    *time.Time
 	ResourceClasses []string
@@ -92,14 +93,15 @@ func (q HistoryQuery) OfProject(project string) HistoryQuery {
 	return q
 }
 
-// CapacityRange has the values of a figure in the samples of a bucket.
+// CapacityRange is the minimum, maximum and mean of a figure in a bucket.
 type CapacityRange struct {
 	Min, Max int64
 	Mean     float64
 }
 
 // CapacityBucket is a row of the capacity history: a series in a bucket. Fields
-// that its grouping lacks are nil, and Held if the viewer may not see it.
+// that its grouping lacks are nil. Held is also nil if the viewer may not see
+// it.
 type CapacityBucket struct {
 	BeginsAt time.Time
 

@@ -30,10 +30,10 @@ func (i Inventory) Free() int64 { return i.Capacity - i.Used }
 
 // Capacity returns (total - reserved) × allocationRatio without its fraction,
 // in units of the class. Like the Placement reference it multiplies in float64.
-// A product beyond int64 counts as the largest int64. The reference compares
-// used + amount with the product itself. Amounts are whole, so comparing with
-// the whole part decides the same: n <= x exactly when n <= trunc(x), for every
-// x that is not negative.
+// A product beyond int64 counts as the nearest int64, NaN as 0. The reference
+// compares used + amount with the product itself. Amounts are whole, so
+// comparing with the whole part decides the same: for every x that is not
+// negative, n <= x exactly when n <= trunc(x).
 func Capacity(total, reserved int32, allocationRatio float64) int64 {
 	product := float64(int64(total)-int64(reserved)) * allocationRatio
 	switch {

@@ -45,9 +45,10 @@ func (u *InventoryUpdate) Validate(w *World, path string) []Problem {
 	return v.problems
 }
 
-// On applies the valid update to a provider with an inventory of the class. It
-// returns the provider afterwards and whether it changes, or the problems of
-// the inventory with the new values, each at its path below path.
+// On applies the valid update to a copy of a provider with an inventory of the
+// class. It returns the copy and whether it differs: then its Version and its
+// Generation are higher by 1. The problems are the ones of the inventory with
+// the new values, each at its path below path.
 func (u *InventoryUpdate) On(provider *Provider, path string) (after Provider, changes bool, problems []Problem) {
 	after = *provider
 	after.Inventories = slices.Clone(provider.Inventories)

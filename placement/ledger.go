@@ -37,8 +37,8 @@ type LedgerConsumer struct {
 
 // LedgerProvider is a provider in a Ledger. It has the generation that the
 // caller read, the number of increments since, and the inventories with their
-// use, by resource class. Traits are the traits of the provider that limits
-// name.
+// use, by resource class. Traits has the provider's traits that some limit
+// names.
 type LedgerProvider struct {
 	Generation  int64
 	Increments  int64
@@ -53,7 +53,8 @@ type AllocationKey struct {
 	ResourceClass string
 }
 
-// SortedKeys returns the keys of the consumer's allocations in order.
+// SortedKeys returns the keys of the consumer's allocations by provider, then
+// class.
 func (c LedgerConsumer) SortedKeys() []AllocationKey {
 	return slices.SortedFunc(maps.Keys(c.Allocations), func(a, b AllocationKey) int {
 		return cmp.Or(cmp.Compare(a.Provider, b.Provider), cmp.Compare(a.ResourceClass, b.ResourceClass))
@@ -61,7 +62,7 @@ func (c LedgerConsumer) SortedKeys() []AllocationKey {
 }
 
 // NewLedger returns a ledger of the consumers that exist, with all of their
-// allocations, and of the providers that exist. It keeps the maps.
+// allocations, and of the providers that exist. It keeps and changes the maps.
 func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*LedgerProvider) *Ledger {
 	return &Ledger{consumers: consumers, providers: providers,
 		touched: map[string]bool{}, found: map[AllocationKey]bool{}}
@@ -91,7 +92,7 @@ func (l *Ledger) Written() []string { return slices.Sorted(maps.Keys(l.touched))
 func (l *Ledger) IsFound(key AllocationKey) bool { return l.found[key] }
 
 // Consumer returns the consumer after the claims so far; its Generation is 0 if
-// it no longer exists.
+// it does not exist.
 func (l *Ledger) Consumer(uuid string) LedgerConsumer {
 	if consumer := l.consumers[uuid]; consumer != nil {
 		return *consumer
@@ -152,8 +153,8 @@ func (r refusals) ofLowestKind() []Refusal {
 
 // Known reports whether things exist that the ledger does not hold.
 type Known struct {
-	// ResourceClass is called only for classes that the provider has no
-	// inventory of.
+	// ResourceClass is called by a claim only for classes that the provider has
+	// no inventory of, and by a reshape for the classes of all new inventories.
 	ResourceClass func(name string) bool
 	// Provider is called only for providers that mappings name and the ledger
 	// does not hold.
@@ -162,7 +163,8 @@ type Known struct {
 
 // Claim applies all of a valid claim and returns nil, or returns why it is
 // refused and leaves the ledger unchanged. The refusals are of one kind, in the
-// order of the input, each at its path below path ("input").
+// order of the input (LimitExceeded: of the limits), each at its path below
+// path ("input").
 func (l *Ledger) Claim(claim *Claim, path string, known Known) []Refusal {
 	return l.apply(claim, under(path, "consumers"), known)
 }
@@ -316,7 +318,7 @@ func (l *Ledger) Release(uuid string) bool {
 }
 
 // returnAllocations subtracts a consumer's allocations from the use of the
-// inventories and of the project.
+// inventories and of the project's limits.
 func (l *Ledger) returnAllocations(consumer LedgerConsumer) {
 	for key, used := range consumer.Allocations {
 		l.use(consumer.ProjectID, key, -used)

@@ -31,7 +31,8 @@ const MaxOfShape = 1000
 // AlternativesRule is the message for a number that Allows refuses.
 const AlternativesRule = "must be between 1 and 1000"
 
-// Allows reports whether Request.Alternatives may have a value.
+// Allows reports whether a number is valid for Request.Alternatives: any number
+// with DistinctNone, otherwise 1 to MaxOfShape.
 func (d CandidateDistinct) Allows(alternatives int) bool {
 	return d == DistinctNone || 1 <= alternatives && alternatives <= MaxOfShape
 }
@@ -44,7 +45,7 @@ type likeness struct {
 	aggregates []int32 // sorted
 }
 
-// likenessOf returns nil for a request that lists all candidates.
+// likenessOf returns the likeness of a request, nil if it lists all candidates.
 func (p *plan) likenessOf(r *Request) *likeness {
 	if r.Distinct == DistinctNone {
 		return nil
@@ -66,8 +67,8 @@ func (p *plan) likenessOf(r *Request) *likeness {
 	return l
 }
 
-// appendContent appends a key of the content of a provider. Like providers have
-// the same key.
+// appendContent appends a key of the content of a provider. The request can
+// tell providers with equal keys apart only by their children.
 func (l *likeness) appendContent(key []byte, n *node) []byte {
 	for _, class := range l.classes {
 		i := n.inventoryOf(class)
@@ -127,7 +128,8 @@ type shapes struct {
 type orbit struct{ size int }
 
 // orbitKey identifies an orbit: the members of a tree that have the same number
-// of pathsOf and the same nearest ancestor that stays in place.
+// in pathsOf and the same top. The top of a member is its nearest ancestor, or
+// the member itself, that stays in place.
 type orbitKey struct {
 	tree      *providerTree
 	top, path int32

@@ -79,7 +79,7 @@ func (l *NewLimit) subject() string {
 // SetLimits sets the limits of the projects whose claims the ledger decides
 // about. Used of a limit must count all consumers of its project. Before the
 // first claim, Traits of each LedgerProvider must have its traits that the
-// limits name.
+// limits name. Claims change Used in the list.
 func (l *Ledger) SetLimits(limits []Limit) { l.limits = limits }
 
 // counts reports whether a limit counts an allocation of a project.
