@@ -45,11 +45,11 @@ func fitSteps(providers int) int { return min(MaxSteps, 1_000_000+16*providers) 
 // placing claims the same candidates, because use never adds candidates.
 //
 // AtMost adds up bounds of the trees. Each consumer needs every slot served, so
-// a tree has room for at most as many consumers as the providers of a slot can
-// serve, each by the class that it has least of. Sharing providers serve
-// several trees and count once. AtLeast and AtMost are equal if the slots of
-// the request need different classes, no provider shares, no constraint
-// concerns several slots, and the steps suffice.
+// a tree has room for at most as many consumers as the providers of each slot
+// can serve. The scarcest class of a provider limits how often it serves.
+// Sharing providers serve several trees and count once. AtLeast and AtMost are
+// equal if the slots of the request need different classes, no provider shares,
+// no constraint concerns several slots, and the steps suffice.
 func Fits(w *World, r *Request) Fit { return newFitter(w, r).fit(r) }
 
 func newFitter(w *World, r *Request) *fitter {
@@ -107,7 +107,7 @@ func (f *fitter) finish(r *Request) Fit {
 // claimKey names an inventory of a node.
 type claimKey struct{ node, class int32 }
 
-// fitter counts how often a request fits.
+// fitter counts how often a request fits: AtLeast by claims, AtMost by bounds.
 type fitter struct {
 	*search
 	kinds   []servedKind
@@ -285,9 +285,9 @@ func (f *fitter) totals() []demand {
 	return totals
 }
 
-// addLone adds a lone tree that serves a number of consumers, most, and its
-// limits. By class, free has its free units, and times how often these suffice
-// for all slots.
+// addLone adds a lone tree and its limits. Most is the number of consumers that
+// fit in the tree. By class, free has its free units, and times how often these
+// suffice for all slots.
 func (f *fitter) addLone(id int32, free, times []int64, most int64) {
 	f.found.AtLeast, f.trees = sumUpTo(f.found.AtLeast, most), sumUpTo(f.trees, most)
 	if f.ofTree != nil {

@@ -54,8 +54,8 @@ const bucketsAhead = 24 * time.Hour
 
 // Kept returns the bounds, both exclusive, of the begins of the buckets that
 // are kept at an instant. Buckets beyond the upper bound come from a wrong
-// clock. This bound is the begin of a day, so that a bucket is deleted together
-// with its hour and its day.
+// clock. This bound is the begin of a day, so that a bucket beyond it is
+// deleted together with its hour and its day.
 func (s CapacityBucketSize) Kept(now time.Time) (after, before time.Time) {
 	return now.UTC().Add(-s.Age()), BucketOfDay.Begin(now.Add(bucketsAhead)).Add(BucketOfDay.Duration())
 }

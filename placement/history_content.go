@@ -31,7 +31,7 @@ type storedFigure struct {
 	Rest   []int64 `json:"r,omitempty"`
 }
 
-// Pack returns the content as text: base64 of the compressed JSON.
+// Pack returns the content as a string: base64 of the compressed JSON.
 func (c HistoryContent) Pack() (string, error) {
 	stored, last := storedHistory{Samples: []int{}, IsCut: c.IsCut}, ""
 	for _, row := range c.Rows {
@@ -93,8 +93,8 @@ func valueIn[V any](column []V, i int) (value V) {
 // corrupt content might decompress to more.
 const maxHistoryText = 4 << 20
 
-// UnpackHistory returns the content that Pack wrote. An empty text is a
-// bucket without samples.
+// UnpackHistory returns the content that Pack wrote. The empty string is a
+// bucket without samples. The error means that the string is corrupt.
 func UnpackHistory(packed string) (content HistoryContent, err error) {
 	if packed == "" {
 		return content, nil

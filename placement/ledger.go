@@ -20,9 +20,9 @@ type Ledger struct {
 }
 
 // LedgerConsumer is a consumer in a Ledger. Its Generation is 0 if it does not
-// exist. Created reports that a claim of the ledger created it, possibly after
-// another claim deleted a consumer of the same uuid. HasEnded reports that
-// ExpiresAt had passed when the caller read the consumer.
+// exist. Created reports whether a claim of the ledger created it, possibly
+// after another claim deleted a consumer of the same uuid. HasEnded reports
+// whether ExpiresAt had passed when the caller read the consumer.
 type LedgerConsumer struct {
 	ProjectID   string
 	UserID      string

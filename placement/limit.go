@@ -79,7 +79,7 @@ func (l *NewLimit) subject() string {
 // SetLimits sets the limits of the projects whose claims the ledger decides
 // about. Used of a limit must count all consumers of its project. Before the
 // first claim, Traits of each LedgerProvider must have its traits that the
-// limits name. Claims change Used in the list.
+// limits name. The ledger changes Used in the list.
 func (l *Ledger) SetLimits(limits []Limit) { l.limits = limits }
 
 // counts reports whether a limit counts an allocation of a project.
@@ -88,7 +88,7 @@ func (l *Ledger) counts(limit *Limit, project string, key AllocationKey) bool {
 		(limit.Trait == nil || l.providers[key.Provider].Traits[*limit.Trait])
 }
 
-// count adds an amount, perhaps negative, to the limits that count it.
+// count adds an amount, perhaps negative, to Used of the limits that count it.
 func (l *Ledger) count(project string, key AllocationKey, amount int64) {
 	for i := range l.limits {
 		if l.counts(&l.limits[i], project, key) {
