@@ -13,8 +13,8 @@ type FitLimit struct {
 	// Name is a resource class, a trait, or the uuid of an aggregate.
 	Name string
 	// Providers is the number of providers that would serve more consumers with
-	// more units of the class, with the trait or in the aggregate. Some need
-	// several of the limits.
+	// more units of the class and a higher maxUnit, with the trait or in the
+	// aggregate. Some need several of the limits.
 	Providers int
 }
 
@@ -263,8 +263,8 @@ type refusedFinder struct {
 	usable mask
 }
 
-// addShort adds the providers that would serve a slot with more units, each to
-// the limits of the classes that it is short of.
+// addShort adds the providers that would serve a slot with more units and a
+// higher maxUnit, each to the limits of the classes that it is short of.
 func (f *refusedFinder) addShort(s *slot) {
 	relaxed := *s
 	relaxed.demands = nil
