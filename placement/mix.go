@@ -52,8 +52,8 @@ func (c *MixCount) Exact() *int64 {
 // Fits.
 //
 // AtMost is the largest number that no bound excludes. A bound gives each
-// consumer a weight, and limits the sum of the weights. The bounds are Fits of
-// each request; for each class that several requests need, the units of the
+// consumer a weight, and limits the sum of the weights. The bounds are Fit.AtMost
+// of each request; for each class that several requests need, the units of the
 // providers that can serve it, in steps of the greatest common divisor of the
 // amounts; and, with the amounts of each such class as weights, the sum over the
 // trees. In a tree, each request stays within its own bound there, and the
@@ -96,7 +96,7 @@ type mixer struct {
 type mixedClass struct {
 	name     string
 	amounts  []int64 // of one consumer of each request
-	unit     int64   // divides the amounts of all slots
+	unit     int64   // the greatest common divisor of the amounts of all slots
 	serving  mask    // the providers that can serve a slot
 	isShared bool    // whether sharing providers can serve a slot
 	requests int     // number of requests that need the class
@@ -117,7 +117,8 @@ func (m *mixer) shares() (sum int64) {
 	return sum
 }
 
-// countOf returns how many of the first consumers are consumers of a request.
+// countOf returns how many consumers of a request are among a number of consumers
+// placed in turn.
 func (m *mixer) countOf(request int, consumers int64) int64 {
 	rest := consumers % m.shares()
 	for i := range request {
@@ -127,9 +128,9 @@ func (m *mixer) countOf(request int, consumers int64) int64 {
 	return consumers/m.shares()*share + max(0, min(rest, share))
 }
 
-// place places the consumers in turn until one does not fit, and returns their
-// number. A round that fits again takes the same candidates again, because use
-// never adds candidates.
+// place places the consumers in turn until one does not fit, and returns the
+// number placed. A round that fits again takes the same candidates again, because
+// use never adds candidates.
 func (m *mixer) place(ctx context.Context) (placed int64, err error) {
 	steps := max(0, MaxSteps-len(m.requests)*fitSteps(m.world.Len()))
 	finders, from := make([]*firstFit, len(m.requests)), make([]int, len(m.requests))
@@ -243,8 +244,8 @@ func (m *mixer) isWithin(consumers int64) bool {
 	return true
 }
 
-// times returns a×b/c of numbers that are not negative, up to the largest
-// int64.
+// times returns a×b/c, rounded down, and at most the largest int64. a and b must
+// not be negative, c must be positive.
 func times(a, b, c int64) int64 {
 	high, low := bits.Mul64(uint64(a), uint64(b))
 	if high >= uint64(c) {
@@ -283,7 +284,8 @@ func divisor(a, b int64) int64 {
 	return a
 }
 
-// unitsOf returns how many units of providers the requests can use.
+// unitsOf returns how many free units of providers the requests can use, in
+// multiples of unit on each provider.
 func (c *mixedClass) unitsOf(w *World, class int32, providers mask) (units int64) {
 	for id := range providers.all() {
 		units = sumUpTo(units, c.unitsOn(w.nodes.at(id), class))

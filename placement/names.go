@@ -146,7 +146,7 @@ func isText(text string, limit int) bool {
 
 // CanonicalUUID returns the lower-case dashed form of a UUID in any of its
 // usual spellings: with or without dashes, in any case, in braces or after
-// "urn:uuid:". It reports false for any other text.
+// "urn:uuid:". It reports false for any other string.
 func CanonicalUUID(text string) (string, bool) {
 	const urn = "urn:uuid:"
 	if len(text) > len(urn) && strings.EqualFold(text[:len(urn)], urn) {
@@ -164,7 +164,7 @@ func CanonicalUUID(text string) (string, bool) {
 	return id.String(), true
 }
 
-// canonicalOr returns the canonical form of a UUID, or any other text itself.
+// canonicalOr returns the canonical form of a UUID, or any other string itself.
 func canonicalOr(text string) string {
 	if canonical, ok := CanonicalUUID(text); ok {
 		return canonical

@@ -53,8 +53,8 @@ func (s *search) enter(anchor *providerTree) bool {
 }
 
 // listOptions lists the options of a slot in path order. It returns the number
-// of options in the anchor's own tree. If there are no options at all, ok is
-// false.
+// of options in the anchor's own tree. If there are no options at all, or the
+// steps are used up, ok is false.
 func (s *search) listOptions(i int, anchor *providerTree, shared *sharedOptions) (own int, ok bool) {
 	slot := &s.slots[i]
 	options := s.options[i][:0]

@@ -109,9 +109,9 @@ func kindsOf(amounts []int64) []amountKind {
 	return kinds
 }
 
-// packBins fills one provider after the other, the smallest first. Spare is the
-// total number of units that may stay free. Failed holds states without a
-// solution.
+// packBins reports whether the amounts fit, true also if it cannot decide. It
+// fills one provider after the other, the smallest first. Spare is the total
+// number of units that may stay free. Failed holds states without a solution.
 func (p *packer) packBins(free []int64, kinds []amountKind, spare int64, failed map[string]bool) bool {
 	if !slices.ContainsFunc(kinds, func(kind amountKind) bool { return kind.count > 0 }) {
 		return true

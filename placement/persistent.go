@@ -137,8 +137,9 @@ func (m *sortedMap[V]) writable(e *edit, i int) *run[V] {
 	return m.runs[i]
 }
 
-// place returns the index of the run that holds or would hold the key, and the
-// key's index in the run. It is fast for a key behind all others.
+// place returns the index of the run that holds or would hold the key, the key's
+// index in the run, and whether the run holds it. It is fast for a key behind all
+// others.
 func (m *sortedMap[V]) place(key string) (n, i int, ok bool) {
 	if n = len(m.runs) - 1; n < 0 {
 		return 0, 0, false

@@ -51,8 +51,8 @@ type Choices struct {
 	// atomic placing ends at the first nil.
 	Of []*Candidate
 	// Spares are further candidates, each of another root where possible. The
-	// policy allows each instead of the first choice; if several consumers need
-	// different hosts, in addition to all choices.
+	// policy allows each instead of the first choice or, if several consumers must
+	// have distinct hosts, in addition to all choices.
 	Spares []Candidate
 	// After is the world after all candidates in Of.
 	After *World
@@ -154,7 +154,7 @@ func (c *chooser) isRanked() bool {
 	return c.request.Order.isScored() || c.request.isPreferring() || len(c.lines) > 1 || c.tally != nil
 }
 
-// next returns the next candidate, nil where nothing fits.
+// next returns the next candidate, nil if nothing fits any more.
 func (c *chooser) next() (*Candidate, error) {
 	if !c.isRanked() {
 		page, err := Candidates(c.world, c.request, nil, 1)
@@ -249,7 +249,7 @@ func (l *line) putBack(s *search) {
 	}
 }
 
-// spares returns further candidates, each of another root where possible.
+// spares returns up to n further candidates, each of another root where possible.
 func (c *chooser) spares(n int) ([]Candidate, error) {
 	if !c.isRanked() {
 		request := *c.request

@@ -16,18 +16,19 @@ const (
 // named consumers, the consumers of a group, and the consumers that the same
 // Placing has already placed. It follows `PlacePolicyInput`.
 //
-// A host is a root. A consumer is on each root whose tree it has allocations
-// from, without sharing providers, and a candidate is on its Root.
+// A host is a root. A consumer is on the root of each tree that it has allocations
+// in, except allocations on sharing providers. A candidate is on its Root.
 type Policy struct {
 	// Consumers are uuids. A consumer without allocations is on no host.
 	Consumers []string
 	// Group selects further consumers; nil selects none.
 	Group *ConsumerGroup
-	// Held has the uuids of the providers of each of these consumers, in any order.
-	// The caller looks them up.
+	// Held has a list for each consumer of Consumers and Group, in any order: the
+	// uuids of its providers. The caller looks them up.
 	Held [][]string
-	// Hosts: DistinctHosts requires a host without any of these consumers. SameHost
-	// requires the only host that has some, or any host while none has.
+	// Hosts: DistinctHosts requires a host without any of the other consumers.
+	// SameHost requires the only host that has some, or any host while none has; if
+	// several hosts have some, it allows no host.
 	Hosts  HostPolicy
 	Spread *ZoneSpread
 }
@@ -90,7 +91,7 @@ type Tally struct {
 	on     map[int32]int // consumers by the id of a root
 	zones  *zones        // nil without a spread
 	counts []int         // consumers by zone
-	least  int           // a zone with the fewest consumers by share, -1 if unknown
+	least  int           // the zone that leastZone has found, -1 if unknown
 }
 
 // Tally returns the tally of the policy of a valid placing, with the consumers
@@ -226,8 +227,8 @@ func (t *Tally) isOpen(zone int) bool {
 	return (t.counts[zone]+1)*other-t.counts[least]*own <= spread.MaxSkew*own*other
 }
 
-// leastZone returns a zone with the fewest consumers by share among the zones that
-// count.
+// leastZone returns a zone with the fewest consumers, divided by its share, among
+// the zones that count (see ZoneSpread.Level).
 func (t *Tally) leastZone() int {
 	if t.least >= 0 {
 		return t.least

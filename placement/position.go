@@ -20,7 +20,7 @@ import (
 type Position struct {
 	request fingerprint
 	anchor  string
-	round   int // of orders other than plain DepthFirst, whose positions have no paths
+	round   int // the candidate's number below its anchor; 0 in plain DepthFirst, whose positions have paths instead
 	// score is the anchor's score in the order of a strategy.
 	score    float64
 	isScored bool
@@ -262,8 +262,9 @@ func (s *search) currentPosition(request fingerprint) Position {
 // fingerprint identifies a request.
 type fingerprint [8]byte
 
-// fingerprint returns the fingerprint of the request's meaning. Duplicates do not
-// matter, nor does the order of lists other than FirstOf and Shapes.
+// fingerprint returns the fingerprint of the request's meaning. Duplicate traits,
+// aggregates and suffixes do not matter, nor does the order of lists other than
+// FirstOf and Shapes.
 func (r *Request) fingerprint() fingerprint {
 	if all := r.combinations(); len(all) == 1 {
 		r = &all[0].Request

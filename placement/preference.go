@@ -121,8 +121,8 @@ func (s *Scoring) scores() (scores []int16, steps int) {
 	return scores, steps / 16 // an addition costs a fraction of a step
 }
 
-// preferredBy returns the scores of roots by id, nil if the request prefers
-// none, and the work in steps.
+// preferredBy returns the scores of roots by id, nil if no preference has a
+// weight other than 0, and the work in steps.
 func (p *plan) preferredBy(r *Request) (scores []int16, steps int) {
 	if !r.isPreferring() {
 		return nil, 0

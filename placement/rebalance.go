@@ -68,14 +68,16 @@ type RebalanceMove struct {
 }
 
 // Plan returns up to MaxMoves moves, each the best after the moves before it,
-// until no move has a gain. Allocations are all allocations of the consumers.
+// until no move has a gain. Allocations are all allocations of the consumers that
+// have any on the trees of Providers.
 //
 // Only consumers with all allocations in one tree are moved, each at most once.
-// The target is the first candidate of a root. Plan tries the other roots in
-// the order of the strategy, at most 64 with candidates, until that candidate
-// does not use the consumer's own tree. The consumer keeps its allocations
-// meanwhile, so both places fit together. The best move has the largest gain,
-// then the smallest amounts (as in Survive), then the first consumer by uuid.
+// Plan considers the first candidate of each root, in the order of the strategy,
+// for at most 64 roots with candidates. A consumer's target is the first of these
+// that has another root and does not use the consumer's own tree. The consumer
+// keeps its allocations meanwhile, so both places fit together. The best move has
+// the largest gain, then the smallest amounts (as in Survive), then the first
+// consumer by uuid.
 //
 // The error is ErrTooComplex or the context's error.
 func (r *Rebalancing) Plan(ctx context.Context, w *World, allocations []*Allocation) (RebalancePlan, error) {
@@ -104,7 +106,7 @@ type rebalancer struct {
 	held     *holdings
 	rankings Rankings
 	// shared reports for each request whether sharing providers may serve it.
-	// How often another request fits in a tree depends on that tree alone.
+	// How often any other request fits in a tree depends on that tree alone.
 	shared    []bool
 	hasShared bool
 	fits      []int64 // of the world
@@ -205,7 +207,8 @@ func (p *rebalancer) addSources(tree *providerTree) {
 	}
 }
 
-// exceedsUse reports whether an amount is more than its inventory has in use.
+// exceedsUse reports whether an amount is more than its inventory has in use, or
+// has no inventory.
 func (p *rebalancer) exceedsUse(held holding) bool {
 	inventories := held.node.provider.Inventories
 	i := slices.IndexFunc(inventories, func(of Inventory) bool { return of.ResourceClass == p.held.names[held.class] })
@@ -242,7 +245,8 @@ func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, 
 // six seconds, less than the time limit of an operation.
 const maxRebalanceSteps = 3 * MaxSteps
 
-// fitOverhead is the cost of Fits in a small world, in steps.
+// fitOverhead is the cost of fitEach in a small world, in steps, in addition to
+// the steps of the search.
 const fitOverhead = 8
 
 // best returns the best move, nil if none has a gain.
@@ -282,9 +286,10 @@ func (p *rebalancer) best(ctx context.Context) (best *relocating, err error) {
 	return best, nil
 }
 
-// promising returns the sources with consumers by the gain when one of them
-// leaves, the largest first. More use lowers the fits of unshared requests, so a
-// move gains no more. Unless a request is shared, each source has a gain.
+// promising returns the sources that have consumers left, by the gain if one
+// consumer leaves, the largest first. Unless a request is shared, no move gains
+// more, because the use of the target only lowers fits, and promising omits the
+// sources without a gain.
 func (p *rebalancer) promising(ctx context.Context) (sources []*source, err error) {
 	if err := p.learnLeaves(ctx); err != nil {
 		return nil, err

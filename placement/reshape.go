@@ -82,7 +82,7 @@ func (l *Ledger) addInventories(target ProviderInventories, path string, known K
 }
 
 // removeInventories removes the inventories of a provider that are not among
-// the new ones.
+// the new ones. It adds a refusal for each that still has allocations.
 func (l *Ledger) removeInventories(target ProviderInventories, path string, found *refusals) {
 	provider := l.providers[target.Provider]
 	kept := map[string]bool{}

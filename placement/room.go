@@ -32,7 +32,7 @@ func (s *Shape) request() *Request {
 // providers take every kind at least as many times as the shape needs. Then its
 // room is the sum of the free units of all providers that take a kind, in shares
 // of the capacity of the class in the world. Without room for the whole shape it
-// is 0. The room for all shapes is the sum by weight.
+// is 0. The room for all shapes is the weighted sum.
 //
 // So a loss of room is what "fragmentation gradient descent" (Weng et al.,
 // USENIX ATC 2023) calls the growth of fragmentation, less the amounts asked,
@@ -161,8 +161,9 @@ func (f *roomFinder) enter(anchor *providerTree) {
 	}
 }
 
-// add adds the units of a provider to a room, or removes them if sign is -1.
-// Taken returns the units that are chosen of its classes; nil means none.
+// add adds the times and units of a provider to a room, or removes them if sign is
+// -1. Taken returns the units of a class that choices already take from the
+// provider; nil means none.
 func (f *roomFinder) add(to *room, n *node, taken func(class int32) int64, sign int64) {
 	for i := range f.kinds {
 		kind := &f.kinds[i]
@@ -245,7 +246,7 @@ func (f *roomFinder) difference(before, after *room) float64 {
 	return loss
 }
 
-// sum sets sums to the weighted units of each class that the shapes can use.
+// sum sets sums to the units of each class in the rooms of the shapes, weighted.
 func (f *roomFinder) sum(sums []float64, of *room) {
 	clear(sums)
 	for _, shape := range f.shapes {
@@ -275,7 +276,7 @@ func (s *search) takenOf(n *node, class int32, chosen []option) (taken int64) {
 	return taken
 }
 
-// amountOf returns the amount of a class that a slot asks for.
+// amountOf returns the amount of a class that a slot asks for, 0 for none.
 func (s *slot) amountOf(class int32) int64 {
 	i := slices.IndexFunc(s.demands, func(d demand) bool { return d.class == class })
 	if i < 0 {

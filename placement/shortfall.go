@@ -54,7 +54,7 @@ type lackFinder struct {
 // without a provider of the first kind.
 type ableServers struct {
 	serving, could servers
-	served         mask // roots
+	served         mask // roots of the trees that serving can serve
 }
 
 // nearestRoots returns up to MaxNearest roots of the trees that lack least,
@@ -94,8 +94,8 @@ func (f *lackFinder) having(traits []string) mask {
 	return f.union(f.traitSets(f.traits.lookupAll(traits)))
 }
 
-// addMissing records that the trees of the roots outside met miss all traits of
-// a clause.
+// addMissing records that the trees of roots that are not in met miss all traits
+// of a clause.
 func (f *lackFinder) addMissing(clause []string, roots, met mask) {
 	for _, trait := range clause {
 		at := f.missing[trait]

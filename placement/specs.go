@@ -142,7 +142,8 @@ func (r *specReader) ignore(spec ExtraSpec, reason IgnoredReason) {
 	r.found.Ignored = append(r.found.Ignored, IgnoredSpec{spec, reason})
 }
 
-// group returns the group of a suffix, "" for none. It adds a missing group.
+// group returns the group of a suffix, "" for the unsuffixed group. It creates a
+// missing group, with key as its first key.
 func (r *specReader) group(suffix, key string) *specGroup {
 	if r.groups[suffix] == nil {
 		r.groups[suffix] = &specGroup{Group: Group{Suffix: suffix}, first: key}
@@ -174,8 +175,8 @@ func (r *specReader) readSpec(spec ExtraSpec) {
 	}
 }
 
-// amountOf parses the value as an amount: a number without sign, fraction or
-// unit.
+// amountOf parses the value as an amount: a number up to MaxAmount without sign,
+// fraction or unit. For any other value it adds a problem.
 func (r *specReader) amountOf(spec ExtraSpec) (amount int64, ok bool) {
 	amount, err := strconv.ParseInt(spec.Value, 10, 64)
 	if err != nil || amount < 0 || amount > MaxAmount || strings.HasPrefix(spec.Value, "+") ||

@@ -17,8 +17,9 @@ const (
 	FailureOfCapability FailureGrouping = "CAPABILITY"
 )
 
-// FailingTogether says which trees fail together. Values has the capability's
-// values on each root's linked resource, by the row id of the resource.
+// FailingTogether says which trees fail together. For FailureOfCapability, Values
+// has the values of the capability, by the row id of the resource that a root is
+// linked to.
 type FailingTogether struct {
 	By     FailureGrouping
 	Values map[int64][]string
@@ -32,7 +33,7 @@ type Failure struct {
 	Aggregate       *string
 	CapabilityValue *string
 	Consumers       int
-	// Unplaced are the consumers that do not fit elsewhere, the largest first.
+	// Unplaced are the consumers that do not fit elsewhere, the largest need first.
 	Unplaced []Unplaced
 }
 
@@ -69,9 +70,9 @@ type failureGroup struct {
 	trees []*providerTree
 }
 
-// Failures returns the losses of the trees of providers, or of their aggregates or
-// values. An aggregate fails with all trees that have a provider in it, a value
-// with all trees whose root's resource has it.
+// Failures returns one possible loss for each tree of the providers, or for each
+// of their aggregates or values, as of.By says. An aggregate fails with all trees
+// that have a provider in it, a value with all trees whose root's resource has it.
 func (w *World) Failures(of FailingTogether, providers []*Provider) *Failures {
 	f := &Failures{world: w}
 	seen := map[string]bool{}
@@ -133,8 +134,8 @@ func (f *Failures) add(by FailureGrouping, name string) {
 	f.groups = append(f.groups, group)
 }
 
-// Providers returns the uuids of all providers of the trees, nil if they are all
-// providers of the world.
+// Providers returns the uuids of all providers in the trees of the losses, nil if
+// these are all providers of the world.
 func (f *Failures) Providers() []string {
 	trees := map[*providerTree]bool{}
 	uuids := []string{}
@@ -155,8 +156,9 @@ func (f *Failures) Providers() []string {
 	return uuids
 }
 
-// Survive returns the losses by unplaced consumers, most first, then by name.
-// Allocations are all allocations of the consumers on the trees.
+// Survive returns the losses by number of unplaced consumers, the largest first,
+// then by name. Allocations are all allocations of the consumers that have any on
+// the trees of the losses, including allocations elsewhere.
 //
 // The consumers of the trees of a loss are placed one after the other in the
 // world without these trees, the largest need first, then by uuid: each takes
@@ -192,8 +194,9 @@ func (b *batcher) add(need *relocation, consumer int32, occupied []claimKey) {
 	b.batches = append(b.batches, batch{need: need, consumers: []int32{consumer}, occupied: occupied})
 }
 
-// batchesOf returns the batches of a loss. Before has its batches before the
-// last replace, which changed the consumers in moved; nil if there are none.
+// batchesOf returns the batches of the loss of trees. Before has its batches from
+// before the last holdings.replace, which changed the consumers in moved. If
+// before is nil, batchesOf lists all consumers anew.
 func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []batch {
 	b, fresh := batcher{[]batch{}}, []evacuee(nil)
 	if before == nil {
@@ -230,9 +233,9 @@ func consumersOf(batches []batch) (consumers int) {
 	return consumers
 }
 
-// survivor places the consumers of one loss after the other. It keeps a search
-// for each need: use and losses never add candidates, so the trees that have
-// candidates in the whole world are the only ones to try.
+// survivor finds places for the consumers of each loss, loss by loss. It keeps a
+// search for each need: use and losses never add candidates, so the trees that
+// have candidates in the whole world are the only ones to try.
 type survivor struct {
 	world   *World
 	sharing []int32 // providers that share, in path order
@@ -241,9 +244,9 @@ type survivor struct {
 	// Of the current loss.
 	claimed  *evacuatedUnits
 	dead     map[*providerTree]bool
-	loss     int               // its number
+	loss     int               // a serial number, which each call of lose increments
 	pooled   bool              // whether a tree that is lost has a provider that shares
-	wanted   []unitsOf         // the sums that its consumers need of demands with pools
+	wanted   []unitsOf         // by class: the units that all consumers need, for the slots with pools alone
 	foreseen []foreseenOutcome // by batch
 }
 
@@ -293,7 +296,7 @@ func (s *survivor) lose(trees []*providerTree) {
 type evacuatedUnits struct {
 	starts []int32 // the index of the first inventory, by provider
 	units  []int64
-	used   []int32 // indices of all units that are not 0, perhaps of more
+	used   []int32 // indices of all units that are not 0, perhaps also of some that are
 }
 
 func newEvacuatedUnits(w *World) *evacuatedUnits {
@@ -308,7 +311,8 @@ func newEvacuatedUnits(w *World) *evacuatedUnits {
 	return u
 }
 
-// of returns the units of a class and their index. The provider must have it.
+// of returns a pointer to the claimed units of a class on a provider, and their
+// index. The provider must have an inventory of the class.
 func (u *evacuatedUnits) of(n *node, class int32) (units *int64, index int32) {
 	index = u.starts[n.id]
 	for i := 0; n.inventories[i].class != class; i++ {
@@ -393,7 +397,8 @@ func (s *survivor) foresee(batches []batch) (toPlace int, err error) {
 
 // isPlentiful reports whether each pool of the need has either enough units for
 // all consumers of the current loss, or too few for one consumer with the need.
-// It is false for a need that is not plain, and if a lost tree shares.
+// It is false if the need is not plain (see firstFit), and if a provider of a
+// lost tree shares.
 func (s *survivor) isPlentiful(f *firstFit) bool {
 	if s.pooled || !f.isPlain {
 		return false
@@ -477,26 +482,27 @@ type firstFit struct {
 	initial  mask // anchors of the plan, before use narrowed them
 
 	// IsPlain is whether no slot constrains another slot, so that the first
-	// candidate of a tree has the first provider with room for each slot. Pools
+	// candidate of a tree has, for each slot, the first provider with room. Pools
 	// has, by slot, the sharing providers that may serve it. Pooled has the
 	// demands of slots with pools.
 	isPlain bool
-	times   int64 // the number of times that the candidate found fits, or less
+	times   int64 // at most the number of times that the candidate found fits
 	pools   [][]int32
 	pooled  []pooledDemand
 
-	// Of the current loss: its number, the index of the first tree to try, and
-	// how many of the first `counted` trees are not lost.
+	// Of the current loss: its serial number, the index of the first tree to try,
+	// and how many of the first `counted` trees are not lost.
 	loss, next, living, counted int
 
 	// Required is the number of trees on which firm outcomes of losses rely. Losses
-	// has at least the numbers of the losses with the need.
+	// has at least the indices of the losses with the need.
 	required int
 	losses   []int32
 }
 
 // pooledDemand is a demand that pools may serve. Least is the least number of free
-// units of the pools that have enough for one slot.
+// units among the pools that have enough for one slot, the largest int64 if none
+// has.
 type pooledDemand struct {
 	demand
 	pools []int32
@@ -519,7 +525,8 @@ func newFirstFit(w *World, r *Request) *firstFit {
 }
 
 // setPools sets the pools of the slots to the providers that share and may
-// serve them. The request must be of a relocation.
+// serve them, and so mayShare, isPlain and pooled. The request must be of a
+// relocation.
 func (f *firstFit) setPools(sharing []int32) {
 	f.mayShare = false
 	f.isPlain = len(f.matchers)+len(f.subtrees)+len(f.clauses) == 0 && f.likeness == nil
@@ -611,7 +618,8 @@ func (f *firstFit) try(anchor *providerTree) {
 	}
 }
 
-// choose chooses the first candidate of a tree for a plain request.
+// choose chooses the first candidate of a tree for a plain request, and reports
+// whether there is one. It also sets times.
 func (f *firstFit) choose(anchor *providerTree) bool {
 	if !f.mayAnchor(anchor) {
 		return false
@@ -625,7 +633,8 @@ func (f *firstFit) choose(anchor *providerTree) bool {
 	return true
 }
 
-// firstServer returns the first provider in path order that has room for a slot.
+// firstServer returns the first provider in path order that has room for a slot,
+// nil if none has.
 func (f *firstFit) firstServer(i int, anchor *providerTree) *node {
 	pools, slot := f.pools[i], &f.slots[i]
 	for len(pools) > 0 {
@@ -667,8 +676,8 @@ func (f *firstFit) hasRoom(slot *slot, n *node, anchor *providerTree) bool {
 	return true
 }
 
-// countLiving counts trees that are not lost and have a candidate in the whole
-// world, up to a number.
+// countLiving sets living to the number of trees that are not lost and have a
+// candidate in the whole world. It counts no further than the limit most.
 func (f *firstFit) countLiving(most int, s *survivor) {
 	f.steps = s.steps
 	for f.living < most && (f.counted < len(f.trees) || f.extend()) {
@@ -680,7 +689,7 @@ func (f *firstFit) countLiving(most int, s *survivor) {
 	s.steps = f.steps
 }
 
-// extendTo adds trees until there are n, and reports whether there are.
+// extendTo adds trees until there are n, and reports whether there are as many.
 func (f *firstFit) extendTo(n int) bool {
 	for len(f.trees) < n && f.extend() {
 	}
@@ -717,9 +726,9 @@ func (f *firstFit) asks(classes map[int32]bool) bool {
 	})
 }
 
-// follow continues the search in a world of the same shape. It marks the losses
-// to compute in again. Units of classes that the request does not ask for
-// decide nothing.
+// follow continues the search in a world of the same shape. It sets again[i] for
+// each loss i that must be recomputed. Units of classes that the request does not
+// ask for decide nothing.
 func (f *firstFit) follow(w *World, changed changedUse, again []bool, losses []lossState) error {
 	f.plan.world, f.anchors, f.vain, f.steps, f.dead = w, slices.Clone(f.initial), 0, 0, nil
 	if !f.asks(changed.classes) {
@@ -748,8 +757,8 @@ func (f *firstFit) follow(w *World, changed changedUse, again []bool, losses []l
 	return f.err
 }
 
-// followPools marks in again the losses whose consumers may find other room on
-// changed pools. It reports whether these are all losses with the need.
+// followPools sets again[i] for each loss i whose consumers may find other room
+// on changed pools. It reports whether these are all losses with the need.
 func (f *firstFit) followPools(changed []changedPool, again []bool, losses []lossState) (all bool) {
 	least := map[int32]int64{}
 	for _, c := range changed {
@@ -780,9 +789,9 @@ func (f *firstFit) followPools(changed []changedPool, again []bool, losses []los
 	return all
 }
 
-// enterChanged adds the changed trees that have a candidate, and removes the
-// changed trees without one. It returns the first tree that had or has a
-// candidate, nil for none.
+// enterChanged adds the changed trees that have a candidate to trees, and removes
+// the changed trees without one. It ignores trees that extend has not tried yet.
+// It returns the first changed tree that had or has a candidate, nil for none.
 func (f *firstFit) enterChanged(trees map[*providerTree]bool) (first *providerTree) {
 	for tree := range trees {
 		if !f.isAll && tree.root > f.last {
@@ -804,7 +813,8 @@ func (f *firstFit) enterChanged(trees map[*providerTree]bool) (first *providerTr
 	return first
 }
 
-// extend adds the next tree that may have candidates in the whole world.
+// extend adds the next tree that may have candidates in the whole world. It
+// reports false if no tree is left, or after an error.
 func (f *firstFit) extend() bool {
 	if f.isAll {
 		return false

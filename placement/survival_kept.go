@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// Survivals caches the losses of the last stored world for recent values of
-// FailingTogether. While only use changes, which it finds by Provider.Version,
-// it computes again only the losses that the changes concern. It is safe for
-// concurrent use. The zero value is ready.
+// Survivals caches the losses of stored worlds (not of a Foreseen) for recent
+// values of FailingTogether. For a world that differs from the last one in use
+// alone, it recomputes only the losses that the changes concern. It finds changed
+// providers by their Version. It is safe for concurrent use. The zero value is
+// ready.
 type Survivals struct {
 	mutex sync.Mutex
 	kept  []*survival // the last used first
@@ -20,8 +21,8 @@ const (
 	// maxSurvivals is the maximum number of lists of losses that are kept.
 	maxSurvivals = 4
 	// maxKeptHoldings is the maximum number of allocations of a kept list, and of
-	// the consumers of all its losses. Each allocation takes about 100 bytes of
-	// the list.
+	// the sum of the consumers of its losses. Each allocation takes about 100 bytes
+	// of the list.
 	maxKeptHoldings = 2_000_000
 	// maxFresh is the maximum number of consumers that have changed since a kept list
 	// was computed as a whole.
@@ -86,7 +87,8 @@ func (s *Survivals) take(w *World, of FailingTogether) *survival {
 }
 
 // keep keeps the losses for later requests, unless they exceed a maximum. It
-// returns their list, since another request may take kept losses.
+// returns their failures; the caller must not read k afterwards, because another
+// request may take and change it.
 func (s *Survivals) keep(k *survival) []*Failure {
 	found := k.found
 	if k.held.count > maxKeptHoldings || k.listed > maxKeptHoldings ||
@@ -113,7 +115,7 @@ type survival struct {
 	listed   int                       // the sum of the consumers of all losses
 }
 
-// lossState is how the outcome of a loss depends on the world.
+// lossState is the outcome of a loss, with the things that it depends on.
 type lossState struct {
 	*Failure
 	batches []batch // nil before the first lose
@@ -225,7 +227,8 @@ func (k *survival) lose(number int32) error {
 	return nil
 }
 
-// find sets the failure of a loss. If equal to the old one, the pointer stays.
+// find sets the failure of a loss. If it equals the old one, the old pointer
+// stays.
 func (k *survival) find(number int32) {
 	state, failure := &k.losses[number], k.groups[number].Failure
 	unplaced := k.unplaced[:0]
@@ -270,7 +273,8 @@ func (n *node) isStateOf(other *node) bool {
 		n.provider.Version == other.provider.Version
 }
 
-// changed returns what changed up to w, which must have the same shape.
+// changed returns the difference in use from k.world to w, which must have the
+// same shape.
 func (k *survival) changed(w *World) changedUse {
 	changed := changedUse{trees: map[*providerTree]bool{}, classes: map[int32]bool{}}
 	for i, c := range w.nodes.chunks {

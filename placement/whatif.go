@@ -15,7 +15,8 @@ import (
 const MaxWhatIfChanges = 1000
 
 // MaxWhatIfProviders is the maximum number of descendants of the providers that
-// the changes of one what-if remove or disable, counted for each change.
+// the changes of one what-if remove or disable. A descendant counts again for
+// each change.
 const MaxWhatIfProviders = 10_000
 
 // WhatIfChange is a change of a world that is not stored. Exactly one field is
@@ -67,8 +68,9 @@ func (f *Foreseen) Allocations(stored []*Allocation) []*Allocation {
 // providers that they add. Generations stay. A provider without a uuid gets one
 // that depends on its name alone, so that positions stay valid.
 //
-// WhatIf returns every problem instead, each at its path below path
-// ("changes"). A change with problems has no effect on the changes after it.
+// If a change has a problem, WhatIf returns nil and every problem, each at its
+// path below path ("changes"). A change with problems has no effect on the
+// changes after it.
 func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*Allocation,
 	now time.Time) (*Foreseen, []Problem) {
 	var v validator
@@ -110,7 +112,7 @@ type draft struct {
 	visited   int // number of providers below removed and disabled providers
 }
 
-// change makes one change, or returns its problems.
+// change makes one change, or returns its problems and makes none of it.
 func (d *draft) change(path string, c *WhatIfChange) []Problem {
 	switch {
 	case c.AddProvider != nil:
@@ -144,7 +146,7 @@ func (d *draft) provider(uuid string) (*Provider, bool) {
 	return d.Provider(uuid)
 }
 
-// providerAt is provider, with the problem if there is none.
+// providerAt is provider, with a problem at path if there is no such provider.
 func (d *draft) providerAt(path, uuid string) (*Provider, []Problem) {
 	if found, ok := d.provider(uuid); ok {
 		return found, nil
@@ -202,7 +204,8 @@ func (d *draft) known(inventories []Inventory, traits []string) KnownNames {
 	return known
 }
 
-// eachBelow calls do with each provider of a subtree.
+// eachBelow calls do with each provider of a subtree, or returns the problems of
+// below.
 func (d *draft) eachBelow(path, uuid string, do func(*Provider)) []Problem {
 	top, problems := d.providerAt(path, uuid)
 	if len(problems) > 0 {
@@ -219,7 +222,8 @@ func (d *draft) eachBelow(path, uuid string, do func(*Provider)) []Problem {
 	return nil
 }
 
-// below returns the descendants of a provider after the changes so far.
+// below returns the descendants of a provider after the changes so far, or a
+// problem beyond MaxWhatIfProviders.
 func (d *draft) below(path, uuid string) ([]*Provider, []Problem) {
 	var below []*Provider
 	isBelow := map[string]bool{uuid: true}
@@ -353,7 +357,7 @@ func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
 	return nil
 }
 
-// check checks whether a new consumer may have an amount.
+// check checks whether the provider has room for an amount of a new consumer.
 func (p *Provider) check(amount Amount) AllocationCheck {
 	for _, of := range p.Inventories {
 		if of.ResourceClass == amount.ResourceClass {

@@ -12,8 +12,9 @@ import (
 
 // Difference returns the first difference between two worlds in words, "" if
 // they are equal. It compares names, all fields of all providers, trees, and
-// the providers that each trait, aggregate and resource class selects. Tests
-// use it to compare a world after updates with a world built from scratch.
+// the providers with each trait, in each aggregate and with a free unit of each
+// resource class of a provider in a. Tests use it to compare a world after updates
+// with a world built from scratch.
 func Difference(a, b *placement.World) string {
 	for _, c := range []struct {
 		what string
@@ -83,7 +84,8 @@ func filtersOf(w *placement.World) map[string]placement.ProviderFilter {
 	return filters
 }
 
-// differenceOf returns the first difference of two lists.
+// differenceOf returns the first difference of two lists in words, "" if they are
+// equal.
 func differenceOf(what string, a, b []string) string {
 	for i := range max(len(a), len(b)) {
 		switch {
@@ -98,8 +100,8 @@ func differenceOf(what string, a, b []string) string {
 	return ""
 }
 
-// differenceOfProviders returns the first field that differs. Empty and absent
-// lists are equal, and so are the same instants.
+// differenceOfProviders returns the first field that differs, in words, "" for
+// none. Empty and absent lists are equal, and so are times of the same instant.
 func differenceOfProviders(p, other *placement.Provider) string {
 	a, b := *p, *other
 	if !a.CreatedAt.Equal(b.CreatedAt) || !a.UpdatedAt.Equal(b.UpdatedAt) {
