@@ -126,7 +126,7 @@ func (c *Copy[T]) At(ctx context.Context) (*T, error) {
 }
 
 // Unchanged returns the value of the process if a transaction sees the same
-// value, otherwise nil.
+// value, otherwise nil. In a trial it always returns nil.
 func (c *Copy[T]) Unchanged(ctx context.Context, on sqldb.Conn) (*T, error) {
 	held := c.current.Load()
 	if held.Value == nil || c.db.IsTrial(ctx) {
@@ -160,9 +160,10 @@ func (c *Copy[T]) atInstant(ctx context.Context, on sqldb.Conn, before any) (any
 }
 
 // next returns the state for a read transaction at one instant, based on an
-// earlier state. most limits the notes to apply; 0 is no limit. If there are
-// more notes, or the value would have to be reloaded, it starts an update in
-// the background and returns a state without a value.
+// earlier state. It reloads the value if the change log does not reach back. most
+// limits the notes to apply; 0 is no limit. With a limit, instead of a reload or
+// beyond the limit, it starts an update in the background and returns a state
+// without a value.
 func (c *Copy[T]) next(ctx context.Context, on sqldb.Conn, held *State[T], most int) (*State[T], error) {
 	at, notes, ok, err := c.since(ctx, on, held)
 	switch {
@@ -207,7 +208,7 @@ func (c *Copy[T]) read(ctx context.Context, on sqldb.Conn, at changelog.Snapshot
 	return c.bounded(&State[T]{value, at}), nil
 }
 
-// bounded returns the state, or one without a value if that is too big.
+// bounded returns the state, or one without a value if its value is too big.
 func (c *Copy[T]) bounded(state *State[T]) *State[T] {
 	if bytes := c.domain.Size(state.Value); bytes > c.domain.Most {
 		return c.refuse(bytes)
@@ -215,7 +216,8 @@ func (c *Copy[T]) bounded(state *State[T]) *State[T] {
 	return state
 }
 
-// refuse drops a value that is too big until the next reload.
+// refuse empties the Copy until the next reload, because the value is too big. It
+// returns a state without a value.
 func (c *Copy[T]) refuse(bytes int64) *State[T] {
 	if c.tooBig.CompareAndSwap(false, true) {
 		c.db.Log.Warn("the "+c.domain.Name+" need too much memory and are read from the database", "bytes", bytes,
@@ -233,8 +235,8 @@ func (c *Copy[T]) Replace(next *State[T]) {
 	c.current.Store(next)
 }
 
-// advance sets the current state if next has a later snapshot of the same run
-// of the server.
+// advance sets the current state if both states have a value, and next has a later
+// snapshot of the same run of the server.
 func (c *Copy[T]) advance(next *State[T]) {
 	c.placing.Lock()
 	defer c.placing.Unlock()

@@ -1,6 +1,6 @@
 // Package resident keeps values of the database in memory and updates them from
-// the change log. A Copy is one such value. Its Domain defines how to load and
-// update the value, and its size. The Copy handles the rest: pointer, snapshot,
+// the change log. A Copy keeps one such value. Its Domain defines how to load,
+// update and measure the value. The Copy handles the rest: pointer, snapshot,
 // catch up, waiting and size limit.
 //
 // # The protocol

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// retriedFor is the time that a writer retries failed catch ups. A catch up
-	// that runs may take longer, up to the deadline of the request.
+	// retriedFor is the time for which a writer retries failed catch ups. A catch
+	// up that runs may take longer, up to the deadline of the request.
 	retriedFor = 2 * time.Second
 	// triedAgain is the interval between failed attempts to load a value in the
 	// background.
@@ -101,8 +101,8 @@ func (c *Copy[T]) Forward(ctx context.Context) error {
 	return nil
 }
 
-// place stores the state of a catch up, unless a Reading stored one with a
-// later snapshot.
+// place stores the state of a catch up, unless a Reading has stored one with a
+// later snapshot, or the value is too big.
 func (c *Copy[T]) place(next *State[T]) {
 	c.placing.Lock()
 	defer c.placing.Unlock()
@@ -117,9 +117,9 @@ func (c *Copy[T]) place(next *State[T]) {
 }
 
 // followCommit updates the value to a commit of this process, and notifies
-// other servers. If catch ups fail for retriedFor, or the deadline of the
-// request passes, the writer gets the error, and the next catch up brings the
-// commit.
+// other servers. It leaves both to Others.Reconcile if the outcome of the commit
+// is uncertain. If catch ups fail for retriedFor, or the deadline of the request
+// passes, the writer gets the error, and the next catch up brings the commit.
 func (c *Copy[T]) followCommit(ctx context.Context, transaction changelog.TransactionID, outcome sqldb.Outcome) error {
 	if outcome == sqldb.Uncertain && c.others.Reconcile != nil {
 		c.others.Reconcile(transaction)
@@ -153,7 +153,8 @@ type beside struct {
 }
 
 // Soon starts loading or updating the value in the background. It does nothing
-// if that is running, failed recently, or if the value is too big.
+// if such an update is running or failed recently, if the value is too big, or
+// after close.
 func (c *Copy[T]) Soon() {
 	b := &c.beside
 	b.mu.Lock()
@@ -190,7 +191,7 @@ func (c *Copy[T]) bring(ctx context.Context) error {
 	})
 }
 
-// close stops the background update.
+// close cancels the background update and waits for its end.
 func (b *beside) close() {
 	b.mu.Lock()
 	b.isClosed = true
