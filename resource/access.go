@@ -6,7 +6,8 @@ import (
 )
 
 // MayWriteForProject refuses a viewer who may not write the resources of a
-// project. Members may write only for their project.
+// project. Members may write only for their project. The refusal names the object
+// as what.
 func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	if v.May(access.RuleResourcesWriteAny) ||
 		v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
@@ -15,7 +16,8 @@ func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	return RefuseForeign(what)
 }
 
-// RefuseForeign refuses an object that belongs to another project.
+// RefuseForeign returns the refusal of a write to an object of another project,
+// which it names as what.
 func RefuseForeign(what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s belongs to another project", what)
 }

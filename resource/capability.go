@@ -42,7 +42,7 @@ type CapabilityAnswer struct {
 
 // AnswerCapability returns the answer to a viewer who asks for a capability by
 // name. As the specification says, it refuses a private one with an error that
-// reveals its existence.
+// reveals its existence, unless the viewer may see private capabilities.
 func AnswerCapability(v access.Viewer, capability *Capability) CapabilityAnswer {
 	if capability.Private && !v.May(access.RuleCapabilitiesPrivate) {
 		return CapabilityAnswer{Refused: problem.Refuse(problem.ErrForbidden,
@@ -121,9 +121,9 @@ func CheckCapabilityNames(problems *problem.Problems, path string, names []strin
 }
 
 // CapabilityMembers returns the members of a value, which discovery shows and
-// conditions test. If the value is a JSON array of strings, they are its
-// members, without duplicates and in their order. Otherwise the value itself is
-// the only member.
+// conditions test. If the value is a JSON array of strings, inList is true, and
+// they are its members, without duplicates and in their order. Otherwise the
+// value itself is the only member.
 func CapabilityMembers(value string) (members []string, inList bool) {
 	if !strings.HasPrefix(strings.TrimLeft(value, " \t\r\n"), "[") {
 		return []string{value}, false

@@ -97,8 +97,8 @@ func (t Test) ComparesNumbers() bool {
 	return isNumber
 }
 
-// CapabilityNames returns every capability that the condition tests, sorted and
-// without duplicates.
+// CapabilityNames returns the name of every capability that the condition tests,
+// sorted and without duplicates.
 func (c Condition) CapabilityNames() []string {
 	var names []string
 	c.capabilities(func(test Condition) { names = append(names, test.Test.Name) })

@@ -37,7 +37,8 @@ func (c FilterCondition) Field() string {
 	return field
 }
 
-// Plan returns the plan of a filter and adds the filter's problems.
+// Plan returns the plan of a filter. It adds the problems of Matching, Where and
+// the keys of Requirements; Check adds the others.
 func (f Filter) Plan(problems *problem.Problems, path string) FilterPlan {
 	plan := FilterPlan{path: path, requirements: f.Requirements, unknownKeys: f.UnknownKeys, parsed: f.plain(path)}
 	add := func(field string, condition Condition) {
@@ -114,8 +115,8 @@ func (t TagFilter) Condition() Condition {
 	return Condition{Kind: ConditionTag, Test: Test{Operands: []string{text.Fold(t.Name)}}, Below: t.IncludeDescendants}
 }
 
-// CapabilityNames are the capabilities that a viewer may know of. All lists them,
-// for suggestions if a name is unknown.
+// CapabilityNames are the names of the capabilities that a viewer may know of. All
+// lists them, for suggestions if a name is unknown.
 type CapabilityNames struct {
 	Knows func(name string) bool
 	All   []string
@@ -149,7 +150,8 @@ func (n CapabilityNames) Unknown(names []string) map[string]string {
 	return messages
 }
 
-// NamesToKnow returns the capabilities in the plan that must be known.
+// NamesToKnow returns the names of the capabilities in the plan that the viewer
+// must know of, perhaps with duplicates.
 func (p FilterPlan) NamesToKnow() []string {
 	var names []string
 	for _, c := range p.parsed {
@@ -161,7 +163,8 @@ func (p FilterPlan) NamesToKnow() []string {
 	return names
 }
 
-// CapabilityNames returns every capability in the plan, without duplicates.
+// CapabilityNames returns the name of every capability in the plan, sorted and
+// without duplicates.
 func (p FilterPlan) CapabilityNames() []string {
 	return lists.Distinct(append(p.NamesToKnow(), CapabilitiesOf(p.requirements)...))
 }

@@ -67,8 +67,9 @@ var requirementOperators = map[string]struct {
 }
 
 // Condition returns the condition of the requirement, and adds the problems of
-// its text, with hints. Text without an operator must equal the whole value, or
-// be the same number if both are numbers.
+// its text, with hints; then the condition never holds. Text without an operator
+// must equal the whole value or a member of a list, or be the same number if both
+// are numbers.
 func (r Requirement) Condition(problems *problem.Problems, path string) Condition {
 	before := len(*problems)
 	test := r.test(problems, problem.Join(path, "requirement"))

@@ -62,7 +62,8 @@ func (r *conditionReader) refuse(path, format string, args ...any) Condition {
 	return Condition{Kind: ConditionNever}
 }
 
-// count counts one more test.
+// count counts one more test, and adds a problem for the first one beyond
+// maxConditionTests.
 func (r *conditionReader) count(path string) {
 	if r.tests++; r.tests == maxConditionTests+1 {
 		r.problems.Add(path, "must have at most %d conditions", maxConditionTests)
@@ -133,8 +134,8 @@ type givenOperator struct {
 	operands []string
 }
 
-// test returns condition with the operator that is set: exists or one of
-// operators. Exactly one must be set.
+// test returns condition with the operator that is set: exists, which negates the
+// condition if it is false, or one of operators. Exactly one must be set.
 func (r *conditionReader) test(condition Condition, path string, exists *bool, operators ...givenOperator) Condition {
 	fields, given := "exists", 0
 	if exists != nil {

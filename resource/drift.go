@@ -11,7 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataProblem is a rule that a metadata item breaks.
+// MetadataProblem is a metadata item with a rule that it breaks.
 type MetadataProblem struct {
 	metadef.KeyValue
 	metadef.Violation
@@ -141,8 +141,8 @@ func (p *ProblemPage) CountUndefined(reports map[int64]*metadef.MetadataReport) 
 }
 
 // PageOf returns the page of a scan that read the given resources, sorted by
-// uuid. problemsOf returns the problems of each, more reports whether others
-// follow.
+// uuid. problemsOf returns the problems of each, more reports whether further
+// resources follow.
 func (s ProblemScan) PageOf(scanned []*Resource, problemsOf func(*Resource) []*MetadataProblem,
 	more bool) *ProblemPage {
 	p := &ProblemPage{Scanned: len(scanned), Complete: !more}
@@ -176,7 +176,8 @@ func (p *ProblemPage) Resources() []*Resource {
 	return lists.Map(p.Nodes, func(of *ResourceProblems) *Resource { return of.Resource })
 }
 
-// Definitions returns the definitions that problems of the page break.
+// Definitions returns the definitions of the problems of the page, perhaps with
+// duplicates.
 func (p *ProblemPage) Definitions() []*metadef.PropertyDefinition {
 	var definitions []*metadef.PropertyDefinition
 	for _, node := range p.Nodes {
@@ -213,8 +214,9 @@ const (
 	ByRule      ProblemGrouping = "RULE"
 )
 
-// ProblemCount is the number of problems in a group. A field is nil if problems
-// are not grouped by it or do not have it.
+// ProblemCount is the number of problems in a group, and of resources with any of
+// them. Namespace, Key or Rule is nil if problems are not grouped by it or do not
+// have it.
 type ProblemCount struct {
 	Namespace, Key, Rule        *string
 	ResourceCount, ProblemCount int
@@ -239,7 +241,8 @@ func groupOf(p *MetadataProblem, by []ProblemGrouping) (g group) {
 }
 
 // Counts groups the problems of all scanned resources and returns the first
-// groups. Groups with more resources come first.
+// groups. Groups with more resources come first. The error has the problems of by
+// and first.
 func (p *ProblemPage) Counts(by []ProblemGrouping, first int) ([]*ProblemCount, error) {
 	var problems problem.Problems
 	text.CheckDistinct(&problems, "by", by)

@@ -57,7 +57,8 @@ type TagFilter struct {
 // maxFilterTags is the maximum number of tags in one filter.
 const maxFilterTags = 64
 
-// Check adds the problems of the filter.
+// Check adds the problems of the filter, except for its conditions. Plan adds the
+// problems of Matching, Where and the keys of Requirements.
 func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)
@@ -124,8 +125,8 @@ const maxFilterPairs = 64
 // hosts.
 const MaxHostSets = 100
 
-// Scope is the kind of parent for several lists of resources. Each key is a
-// parent and has its own list.
+// Scope is the kind of the keys for which resources are listed: one list for each
+// key.
 type Scope string
 
 // The scopes.

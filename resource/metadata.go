@@ -27,15 +27,16 @@ type MetadataChange struct {
 	Mode     MetadataMode
 	Items    []metadef.KeyValue // to merge, or to replace all items with
 	Keys     []string           // to delete
-	// UserModifiable sets the flag of every named item. Nil keeps the flag of
-	// existing items, and sets it for new ones.
+	// UserModifiable is the flag of every item in Items. Nil keeps the flag of
+	// existing items, and means true for new ones.
 	UserModifiable *bool
-	// IncludeServiceOwned also replaces items that only administrators and
-	// services may change.
+	// IncludeServiceOwned makes ReplaceMetadata also delete items that only
+	// administrators and services may change.
 	IncludeServiceOwned bool
 	Revision            *int // of the resource, to refuse concurrent changes
 	// DerivedFrom is the row id of the namespace whose rules give the items, 0
-	// for a writer. A written item belongs to its writer, even with the same value.
+	// for a writer. An item that a writer sets is no longer derived, even if its
+	// value stays the same.
 	DerivedFrom int64
 }
 

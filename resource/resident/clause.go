@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// Clause is a compiled condition. It returns the resources of a part that meet
-// it. The caller owns the set. For resources that have changed since the part
-// was made, the set may be wrong.
+// Clause is a compiled condition. It returns the set of the resources of a part
+// that meet the condition. The caller owns the set. For resources that have
+// changed since the part was made, the set may be wrong.
 type Clause func(part) Set
 
 // inColumn returns the clause for the resources that add finds in the values of

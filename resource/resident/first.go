@@ -16,9 +16,9 @@ type Order struct {
 	Bounds     []Bound
 }
 
-// Bound is a position in the order, excluding the position itself. With
-// IsBelow, it keeps the resources with lower keys, otherwise the resources with
-// higher keys. The direction of the order does not matter.
+// Bound keeps the resources on one side of a position, without the position
+// itself: with IsBelow the ones with lower keys, otherwise the ones with higher
+// keys. Uuids decide between equal keys. Descending does not change the side.
 type Bound struct {
 	IsBelow   bool
 	Key, UUID string
@@ -31,7 +31,7 @@ type placed struct {
 }
 
 // First returns the row ids of the first resources of an order that meet all
-// clauses and are within its bounds.
+// clauses and are within its bounds. most limits their number.
 func (r *Resources) First(clauses []Clause, order Order, most int) []int64 {
 	var found []placed
 	for _, p := range r.parts {
@@ -54,7 +54,8 @@ func (o Order) directed(compared int) int {
 	return compared
 }
 
-// first returns the first resources of a part that are in a set.
+// first returns the first resources of a part that are in a set and within the
+// bounds. most limits their number.
 func (p part) first(left Set, order Order, most int) (found []placed) {
 	if most <= 0 {
 		return nil

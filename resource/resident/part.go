@@ -40,10 +40,11 @@ type postings struct {
 	members []uint32
 }
 
-// of returns the resources with the value at an index, in order.
+// of returns the numbers of the resources with the value at an index, ascending.
 func (c *postings) of(place int) []uint32 { return c.within(place, place+1) }
 
-// within returns the resources with the values at the indexes [from, to).
+// within returns the numbers of the resources with the values at the indexes
+// [from, to), which must not be empty, value by value.
 func (c *postings) within(from, to int) []uint32 {
 	begin := uint32(0)
 	if from > 0 {
@@ -52,7 +53,7 @@ func (c *postings) within(from, to int) []uint32 {
 	return c.members[begin:c.ends[to-1]]
 }
 
-// between returns the range of the values that begin with a prefix.
+// between returns the indexes [from, to) of the values that begin with a prefix.
 func (c *postings) between(prefix string) (from, to int) {
 	from, _ = slices.BinarySearch(c.values, prefix)
 	rest := c.values[from:]

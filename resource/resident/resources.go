@@ -36,8 +36,8 @@ func (r *Resources) Bytes() (bytes int64) {
 	return bytes
 }
 
-// With replaces the resources with the uuids. changed must have exactly the
-// ones that still exist.
+// With returns the resources after a change of the ones with the uuids. changed
+// must have exactly the ones that still exist.
 func (r *Resources) With(uuids []string, changed *Resources) *Resources {
 	parts := slices.Clone(r.parts)
 	for i := range parts {
@@ -99,9 +99,9 @@ func (r *Resources) Matching(clauses []Clause) (rows []int64) {
 	return rows
 }
 
-// Explain counts visible resources. considered is their total, passing the
-// number that meets each clause, remaining the number that meets the clause and
-// all before it.
+// Explain counts the resources that meet seen. considered is their total, passing
+// the number that meets each clause, remaining the number that meets the clause
+// and all before it.
 func (r *Resources) Explain(seen Clause, clauses []Clause) (considered int, passing, remaining []int) {
 	passing, remaining = make([]int, len(clauses)), make([]int, len(clauses))
 	for _, p := range r.parts {
@@ -130,7 +130,7 @@ func (p part) matching(clauses []Clause) Set {
 
 // CountValues counts the values of a column that begin with a prefix, on the
 // resources that meet the clauses. It returns the first counts by descending
-// frequency, then by value.
+// frequency, then by value. Tags with the same folded name count as one value.
 func (r *Resources) CountValues(in Column, clauses []Clause, begin string, first int) []Count {
 	return r.countGroups(clauses, first, in.Kind == OfTag, func(p part, yield func(value string, members []uint32)) {
 		of := p.columns[in]

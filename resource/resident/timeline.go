@@ -29,8 +29,8 @@ func TimeKey(nanos int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(nanos)^1<<63))
 }
 
-// each yields the resources of a timeline in order. It starts at the first one
-// that can be within the bounds.
+// each yields the resources of a timeline in order, without the times that cannot
+// be within the bounds.
 func (o Order) each(of timeline, yield func(key string, members []uint32) bool) {
 	from, to := 0, len(of.numbers)
 	compare := func(number uint32, key string) int { return cmp.Compare(TimeKey(of.nanos[number]), key) }

@@ -85,8 +85,8 @@ func compares(t resource.Test, value, operand string) bool {
 	return order >= 0
 }
 
-// compare returns a negative number if a is less than b, 0 if they are equal. It
-// returns false if they do not compare.
+// compare returns -1, 0 or 1 if a is less than, equal to or greater than b, and
+// false if they do not compare.
 func compare(c resource.Comparison, a, b string) (int, bool) {
 	if c == resource.AsText {
 		return strings.Compare(a, b), true

@@ -136,8 +136,8 @@ func (w World) holdsPlainly(viewer access.Viewer, c resource.Condition, operand 
 	return w.hasTag(of, resource.TagFilter{Name: operand, IncludeDescendants: c.Below})
 }
 
-// matchesPlainly evaluates the conditions of a filter that do not concern
-// capabilities.
+// matchesPlainly evaluates the fields of a filter other than Requirements,
+// Matching and Where.
 func (w World) matchesPlainly(viewer access.Viewer, f resource.Filter, of *Thing) bool {
 	holds := []bool{
 		f.Types == nil || slices.Contains(f.Types, of.Type),
@@ -155,7 +155,7 @@ func (w World) matchesPlainly(viewer access.Viewer, f resource.Filter, of *Thing
 	return !slices.Contains(append(holds, w.hasTags(f, of)...), false)
 }
 
-// hasTags evaluates each condition on tags and pairs.
+// hasTags evaluates each condition of Tags, AnyTags and Metadata.
 func (w World) hasTags(f resource.Filter, of *Thing) (holds []bool) {
 	for _, wanted := range f.Tags {
 		holds = append(holds, w.hasTag(of, wanted))
@@ -212,7 +212,7 @@ func (w World) above(viewer access.Viewer, of *Thing) (uuids []string) {
 	return uuids
 }
 
-// InOrder sorts resources by a key and, to break ties, by uuid.
+// InOrder returns resources sorted by a key and, to break ties, by uuid.
 func InOrder(of []*Thing, key func(*Thing) string) []*Thing {
 	return slices.SortedFunc(slices.Values(of), func(a, b *Thing) int {
 		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.UUID, b.UUID))
@@ -299,7 +299,7 @@ func withoutChoice(f resource.Filter, of resource.FacetRequest) resource.Filter 
 }
 
 // keptOf returns the part of a tree that remains without the conditions that
-// only concern the facet.
+// only concern the facet, nil if none remains.
 func keptOf(c resource.ConditionInput, of resource.FacetRequest) *resource.ConditionInput {
 	switch {
 	case c.All != nil:
