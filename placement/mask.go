@@ -161,7 +161,7 @@ func (w *World) matching(clauses [][]string, forbidden []string, memberOf []Aggr
 	return m
 }
 
-// traitSets returns the sets of the providers with each known trait.
+// traitSets returns, for each known trait, the set of the providers with it.
 func (w *World) traitSets(traits []int32) []bitset {
 	sets := make([]bitset, 0, len(traits))
 	for _, trait := range traits {
@@ -172,7 +172,7 @@ func (w *World) traitSets(traits []int32) []bitset {
 	return sets
 }
 
-// aggregateSets returns the sets of the members of each known aggregate.
+// aggregateSets returns, for each known aggregate, the set of its members.
 func (w *World) aggregateSets(uuids []string) []bitset {
 	sets := make([]bitset, 0, len(uuids))
 	for _, uuid := range uuids {

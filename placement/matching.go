@@ -5,11 +5,11 @@ import (
 	"sort"
 )
 
-// matcher keeps a matching of slots to providers. It is complete: each slot
-// that competes for capacity and has no provider yet is matched. Without such a
-// matching there is no candidate. Slots compete for one of two reasons. If
-// groups are isolated, a provider serves at most one slot. If slots ask for the
-// same class, a provider serves at most as many slots as its free units can
+// matcher keeps a matching of slots to providers. The matching is complete: each
+// slot that competes for capacity and has no provider yet is matched. Without
+// such a matching there is no candidate. Slots compete for one of two reasons.
+// If groups are isolated, a provider serves at most one slot. If slots ask for
+// the same class, a provider serves at most as many slots as its free units can
 // hold of the smallest amounts. The second condition is necessary, not
 // sufficient.
 type matcher struct {
@@ -17,7 +17,7 @@ type matcher struct {
 	class   *demand   // nil for isolation
 	sums    [][]int64 // per k: sums of the 1, 2, ... smallest amounts of slots[k:]
 	matched [][]int32 // per k: the option matched to each slot once slots[:k] are chosen, -1 for none
-	counts  []int32   // slots matched, by local number
+	counts  []int32   // the number of slots matched to a provider, by local number
 	visited []int32   // the last attempt that tried a local number
 	attempt int32
 

@@ -174,7 +174,7 @@ func (m *mixer) place(ctx context.Context) (placed int64, err error) {
 	}
 }
 
-// after returns the world with the units that are claimed.
+// after returns the world in which the claimed units are in use.
 func (m *mixer) after() *World {
 	states := map[int32]*Provider{}
 	for key, amount := range m.claimed {

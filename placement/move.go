@@ -20,7 +20,7 @@ type PlannedMoves struct {
 type PlannedMove struct {
 	Consumer    string // uuid
 	Generation  int64
-	Allocations []ProviderAllocation // all after the move
+	Allocations []ProviderAllocation // all that the consumer has after the move
 }
 
 // MoveOutcome is the result of a planned move.
@@ -50,7 +50,7 @@ func (p *PlannedMoves) Validate(path string) []Problem {
 	return v.problems
 }
 
-// Move makes the move i of valid moves, or returns why it is refused and leaves the
+// Move makes move i of valid moves, or returns why it is refused and leaves the
 // ledger unchanged. The refusals are of one kind, each at its path below path
 // ("input"). With beyondLimits, no limit refuses the move.
 //

@@ -133,10 +133,10 @@ func (p *packer) packBins(free []int64, kinds []amountKind, spare int64, failed 
 	return false
 }
 
-// fill places amounts of kinds[from:] on the first provider until no more fit,
-// and then continues with the next provider. Left is the number of free units
-// of the first provider. It is enough to try full providers: if another amount
-// still fits, a solution can move it there.
+// fill is packBins for a first provider that has only left free units. It places
+// amounts of kinds[from:] there until no more fit, and then continues with the
+// next provider. It is enough to try full providers: if another amount still
+// fits, a solution can move it there.
 func (p *packer) fill(free []int64, kinds []amountKind, from int, left, spare int64, failed map[string]bool) bool {
 	if p.steps++; p.steps > maxPackingSteps || !p.counted(1) {
 		return true // undecided

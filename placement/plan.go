@@ -24,14 +24,14 @@ type plan struct {
 
 	likeness *likeness // nil if all candidates are listed
 
-	anchors mask // roots allowed to anchor a candidate
+	anchors mask // roots allowed to anchor a candidate, nil for all
 	spent   int  // search steps taken for the answer before this plan
 
 	// inTree limits the unsuffixed group to one tree, which is then the only
 	// anchor.
 	inTree treeLimit
 	// memberOf holds the providers that meet every AnyOf of the unsuffixed
-	// group's aggregate filters.
+	// group's aggregate filters; nil is all providers.
 	memberOf mask
 }
 
@@ -40,7 +40,7 @@ type slot struct {
 	suffix     string
 	unsuffixed bool // one class of the unsuffixed group
 	demands    []demand
-	allowed    mask // by the provider's own traits and aggregates
+	allowed    mask // providers allowed by their own traits and aggregates, nil for all
 	inTree     treeLimit
 }
 
@@ -152,7 +152,7 @@ func (p *plan) restrictAnchors(allowed mask) {
 	}
 }
 
-// demands returns the amounts of a group by class name.
+// demands returns the amounts of a group as demands, sorted by class name.
 func (w *World) demands(resources []Amount) []demand {
 	demands := make([]demand, len(resources))
 	for i, amount := range resources {
@@ -190,7 +190,8 @@ func (p *plan) mayAnchor(anchor *providerTree) bool {
 }
 
 // serves reports whether a provider can serve a slot from an anchor that it
-// reaches, regardless of the providers of other slots.
+// reaches, regardless of the providers of other slots. A nil anchor stands for
+// any tree except the provider's own.
 func (p *plan) serves(s *slot, n *node, anchor *providerTree) bool {
 	if !s.allowed.has(n.id) || !s.inTree.allows(n.tree) {
 		return false

@@ -84,7 +84,7 @@ func (v *validator) checkDistinctUUIDs(limit int, path string, uuids []string) {
 }
 
 // Tally counts consumers by host and zone, and decides which candidates a Policy
-// allows for one more.
+// allows for one more consumer.
 type Tally struct {
 	world  *World
 	policy *Policy

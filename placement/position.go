@@ -27,7 +27,8 @@ type Position struct {
 	// preferred is the anchor's score of preferences.
 	preferred   int16
 	isPreferred bool
-	// combination is the number of the combination, if there are several.
+	// combination is the index of the combination of alternatives, if there are
+	// several.
 	combination int
 	isCombined  bool
 	// paths are, per slot, the uuids from the root down to the provider. A
@@ -83,7 +84,7 @@ func (p Position) String() string {
 	return text
 }
 
-// withLevels returns the string with at most levels uuids of each path.
+// withLevels returns the string with at most the last levels uuids of each path.
 func (p Position) withLevels(levels int) string {
 	type entry struct {
 		uuid  string

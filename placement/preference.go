@@ -20,7 +20,7 @@ const (
 type Preference struct {
 	// Trait holds for the roots of trees with a provider that has the trait.
 	Trait string
-	// Aggregate, a uuid, holds for the roots of trees with a member.
+	// Aggregate, a uuid, holds for the roots of trees with a member of it.
 	Aggregate string
 	// Hosts holds for the roots that are linked to one of its resources.
 	Hosts  *Hosts

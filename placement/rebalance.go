@@ -287,9 +287,9 @@ func (p *rebalancer) best(ctx context.Context) (best *relocating, err error) {
 }
 
 // promising returns the sources that have consumers left, by the gain if one
-// consumer leaves, the largest first. Unless a request is shared, no move gains
-// more, because the use of the target only lowers fits, and promising omits the
-// sources without a gain.
+// consumer leaves, the largest first. Unless a request is shared, it omits sources
+// without a gain: no move gains more, because the use of its target only lowers
+// fits.
 func (p *rebalancer) promising(ctx context.Context) (sources []*source, err error) {
 	if err := p.learnLeaves(ctx); err != nil {
 		return nil, err
@@ -454,8 +454,8 @@ func (p *rebalancer) learnLeaves(ctx context.Context) error {
 }
 
 // learn adds the fits in trees to the known ones. It copies the trees into one
-// world, with new uuids in the same order. If uuids count, each tree has a
-// separate world.
+// world, with new uuids in the same order. If isNamed is set, each tree keeps its
+// uuids in a separate world.
 func (p *rebalancer) learn(trees map[string][]Provider) error {
 	var all []Provider
 	keys := map[string]string{} // by roots

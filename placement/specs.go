@@ -346,7 +346,8 @@ func (r *specReader) validate(w *World) {
 	}
 }
 
-// originOf returns the key of the longest prefix of a path that has an origin.
+// originOf returns the key of the longest prefix of a path that has an origin, ""
+// for none.
 func (r *specReader) originOf(path string) string {
 	for path != "" {
 		if key, ok := r.origins[path]; ok {

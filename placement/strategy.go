@@ -157,8 +157,9 @@ func scoredPage(p *plan, r *Request, request fingerprint, after *Position, first
 	return page, s.err
 }
 
-// scoredRoots returns the roots from a position on as a heap. It returns none
-// for a request without slots, which has no candidates.
+// scoredRoots returns the roots from the root of a position on as a heap; nil is
+// the beginning. It returns none for a request without slots, which has no
+// candidates.
 func (s *search) scoredRoots(after *Position) rootHeap {
 	var roots rootHeap
 	if len(s.slots) == 0 {
@@ -213,9 +214,9 @@ type classUse struct {
 	free, capacity float64
 }
 
-// shareOf returns the free share of the scarcest class of a tree after placing:
-// for Spread of the classes of the request, else of all classes. It is 0 if the
-// tree has no capacity of any.
+// shareOf returns the free share of the scarcest class of a tree once it serves
+// the request: for Spread of the classes of the request, else of all classes. It
+// is 0 if the tree has no capacity of any.
 func (s *search) shareOf(anchor *providerTree) float64 {
 	uses := s.strategy.uses[:s.strategy.asked]
 	for i := range uses {

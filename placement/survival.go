@@ -37,7 +37,7 @@ type Failure struct {
 	Unplaced []Unplaced
 }
 
-// Missing returns the amounts that do not fit elsewhere, summed by class.
+// Missing returns the amounts that the unplaced consumers lose, summed by class.
 func (f *Failure) Missing() []Amount {
 	sums := map[string]int64{}
 	for _, one := range f.Unplaced {

@@ -31,7 +31,7 @@ type WhatIfChange struct {
 	DisableProvider *string
 	SetInventories  *ProviderInventories
 	SetTraits       *ProviderTraits
-	// ReleaseConsumer is the uuid of a consumer to clear.
+	// ReleaseConsumer is the uuid of a consumer whose allocations are removed.
 	ReleaseConsumer *string
 	// Place has the amounts of one more consumer.
 	Place []ProviderAllocation
