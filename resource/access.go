@@ -7,7 +7,7 @@ import (
 
 // MayWriteForProject refuses a viewer who may not write the resources of a
 // project. Members may write only for their project. The refusal names the object
-// as what.
+// by the last argument.
 func MayWriteForProject(v access.Viewer, projectID, what string) error {
 	if v.May(access.RuleResourcesWriteAny) ||
 		v.May(access.RuleResourcesWrite) && v.ProjectID != "" && v.ProjectID == projectID {
@@ -17,7 +17,7 @@ func MayWriteForProject(v access.Viewer, projectID, what string) error {
 }
 
 // RefuseForeign returns the refusal of a write to an object of another project,
-// which it names as what.
+// with the given name of the object.
 func RefuseForeign(what string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s belongs to another project", what)
 }

@@ -57,8 +57,8 @@ type TagFilter struct {
 // maxFilterTags is the maximum number of tags in one filter.
 const maxFilterTags = 64
 
-// Check adds the problems of the filter, except for its conditions. Plan adds the
-// problems of Matching, Where and the keys of Requirements.
+// Check adds the problems of the filter, except the problems of Matching, Where
+// and the keys of Requirements, which Plan adds.
 func (f Filter) Check(problems *problem.Problems, path string) {
 	text.CheckOptional(problems, problem.Join(path, "projectId"), f.ProjectID, 0, metadef.MaxMetadataValue)
 	text.CheckOptional(problems, problem.Join(path, "name"), f.Name, 0, metadef.MaxMetadataValue)

@@ -16,9 +16,9 @@ type MetadataMode int
 
 // The modes of a change.
 const (
-	MergeMetadata   MetadataMode = iota // keeps them, except those to delete
+	MergeMetadata   MetadataMode = iota // keeps them; sets Items and deletes Keys
 	ReplaceMetadata                     // deletes them, except items that only administrators and services may change
-	DeleteMetadata                      // keeps them; deletes the named ones
+	DeleteMetadata                      // keeps them; deletes Keys
 )
 
 // MetadataChange is a change of the metadata of one resource.

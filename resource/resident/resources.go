@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// Resources are resources in parts. Each part is much smaller than the one
-// before it. A change adds a small part, and parts of similar size are merged.
+// Resources are resources in parts, the largest usually first. A change adds a
+// small part, and merges the last parts while their sizes are similar.
 type Resources struct{ parts []part }
 
-// growth is the minimum ratio between the sizes of a part and the next one.
+// growth is the minimum ratio between the sizes of the last two parts.
 const growth = 4
 
 // Resources returns everything added.
@@ -157,7 +157,7 @@ func (r *Resources) CountKeys(clauses []Clause, begin string, first int) []Count
 
 // countGroups counts the matching resources among the members of groups. A part
 // may have many groups. If groups have one value each, the counts of the first
-// part, which is the largest, are not collected in a map.
+// part, which is usually the largest, are not collected in a map.
 func (r *Resources) countGroups(clauses []Clause, first int, isTag bool,
 	each func(p part, yield func(value string, members []uint32))) []Count {
 	others := map[string]Count{}
