@@ -160,10 +160,10 @@ func (c *Copy[T]) atInstant(ctx context.Context, on sqldb.Conn, before any) (any
 }
 
 // next returns the state for a read transaction at one instant, based on an
-// earlier state. It reloads the value if the change log does not reach back. most
-// limits the notes to apply; 0 is no limit. With a limit, instead of a reload or
-// beyond the limit, it starts an update in the background and returns a state
-// without a value.
+// earlier state. If most is 0, it applies all notes, or reloads the value if the
+// change log does not reach back. If most is not 0, it applies up to most notes;
+// for more notes or a reload, it starts an update in the background and returns a
+// state without a value.
 func (c *Copy[T]) next(ctx context.Context, on sqldb.Conn, held *State[T], most int) (*State[T], error) {
 	at, notes, ok, err := c.since(ctx, on, held)
 	switch {

@@ -37,7 +37,8 @@ func (c *Copy[T]) FollowCommits() { c.db.FollowKinds(c.followCommit, c.domain.Ki
 // Tells sets how to notify other servers. Call it before the first Load.
 func (c *Copy[T]) Tells(others Others) { c.others = others }
 
-// CatchUp updates the value to all commits from before the call.
+// CatchUp updates the value to all commits from before the call. It does nothing
+// if no value is kept.
 func (c *Copy[T]) CatchUp(ctx context.Context) error {
 	return c.followTo(ctx, changelog.TransactionID{})
 }
@@ -56,7 +57,8 @@ func (c *Copy[T]) Show(ctx context.Context, transactions []changelog.Transaction
 	return nil
 }
 
-// Exclusively runs a function while no catch up runs.
+// Exclusively runs a function while no catch up runs, and returns its error. If
+// ctx ends before, it returns the error of ctx and runs nothing.
 func (c *Copy[T]) Exclusively(ctx context.Context, run func() error) error {
 	select {
 	case c.turn <- struct{}{}:
