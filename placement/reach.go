@@ -65,7 +65,7 @@ func (r *reacher) membersOf(roots mask) mask {
 }
 
 // rootsReaching returns the roots of the trees that may use any of the sharing
-// providers. Such a tree has a member in one of the provider's aggregates.
+// providers. Such a tree has a member in an aggregate of such a provider.
 func (r *reacher) rootsReaching(sharing mask) mask {
 	roots := r.newMask()
 	done := map[int32]bool{}
@@ -278,9 +278,9 @@ func (p *plan) narrow() {
 	p.restrictAnchors(anchors)
 }
 
-// anchorsFrom yields the trees that may anchor a candidate, beginning at a
-// root. After too many anchors without a candidate it calls narrow and then
-// yields only the remaining anchors.
+// anchorsFrom yields the trees that may anchor a candidate, by root, from start on
+// and including start. After too many anchors without a candidate it calls narrow
+// and then yields only the remaining anchors.
 func (s *search) anchorsFrom(start string) iter.Seq2[string, *providerTree] {
 	return func(yield func(string, *providerTree) bool) {
 		patience := s.world.Len() / 64

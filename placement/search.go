@@ -65,7 +65,8 @@ func newSearch(p *plan) *search {
 	return s
 }
 
-// run emits every candidate after the position.
+// run emits the candidates after the position, nil for all candidates, until emit
+// returns false.
 func (s *search) run() error {
 	if len(s.slots) == 0 {
 		return nil
