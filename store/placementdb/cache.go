@@ -39,8 +39,8 @@ type heldWorld struct {
 // one provider after the snapshot.
 type aheadCommits struct {
 	last int64
-	// reborn is the last commit that created or deleted the provider. row is
-	// its row id before that, 0 for none.
+	// reborn is the number of the last one that created or deleted the
+	// provider. row is the provider's row id before it. 0 means none.
 	reborn, row int64
 }
 
@@ -115,9 +115,9 @@ func (c *worldCache) Next() <-chan struct{} {
 // Apply updates the world to a snapshot. It keeps what newer commits of this
 // process changed. If the snapshot lacks something that such a commit was built
 // on, Apply changes nothing and returns false, and the caller must take a later
-// snapshot. The snapshot must come from the same run of the server as the
-// world. If it is older than the world's, Apply changes nothing and returns
-// true.
+// snapshot. It does the same if r.only is a world that was replaced. The snapshot
+// must come from the same run of the server as the world. If it is older than
+// the world's, Apply changes nothing and returns true.
 func (c *worldCache) Apply(r reading) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -139,7 +139,7 @@ func (c *worldCache) Apply(r reading) bool {
 // happens if an operation updated the world meanwhile.
 func (r *reading) isBefore(held *heldWorld) bool { return r.at.IsBefore(held.upTo) }
 
-// since returns the difference between a reading and a world, except for the
+// since returns the update that turns a world into the reading, except for the
 // providers in stays.
 func (r *reading) since(world *placement.World, stays map[string]bool) *worldUpdate {
 	update := newWorldUpdate()
@@ -218,8 +218,9 @@ func (c *worldCache) ApplyIfComplete(commit *ownCommit) bool {
 }
 
 // Replace replaces the world by a reading of everything, from any run of the
-// server. Like Apply, it keeps what newer commits of this process changed, and
-// returns false if the snapshot does not fit them.
+// server. Like Apply, it keeps what newer commits of this process changed,
+// returns false if the snapshot does not fit them, and returns true without a
+// change if the snapshot is older than the world's.
 func (c *worldCache) Replace(r reading) bool {
 	world, update := r.world(), newWorldUpdate()
 	c.applying.Lock()
@@ -239,8 +240,9 @@ func (c *worldCache) Replace(r reading) bool {
 	return c.advance(world, update, r.at)
 }
 
-// advance holds the updated world with its snapshot, and forgets the commits
-// ahead that the snapshot sees. It returns false if the update does not fit.
+// advance holds the updated world with its snapshot. It forgets the commits
+// ahead that the snapshot sees, or all if the snapshot is of a later run of the
+// server. It changes nothing and returns false if the update does not fit.
 func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo changelog.Snapshot) bool {
 	if !update.fits(world) {
 		return false
@@ -264,8 +266,8 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo c
 // changed after the snapshot; none for a later run of the server, since the
 // database has lost the commits that this run does not see. ok is false if the
 // snapshot does not fit the commits: it saw another row than they were built
-// on, or the order of its run and the world's is unknown. A later snapshot of
-// that run will have seen the end of all transactions of the earlier one.
+// on, or the order of its run and the world's is unknown. In the latter case, a
+// snapshot fits once later transactions have passed the numbers of the commits.
 func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	stays = map[string]bool{}
 	held := c.held.Load()

@@ -33,7 +33,7 @@ func (u *worldUpdate) put(world *placement.World, state providerState) {
 	u.Providers = append(u.Providers, state.Provider)
 }
 
-// remove adds the removal of a provider from the world.
+// remove adds the removal of a provider, if the world has it.
 func (u *worldUpdate) remove(world *placement.World, uuid string) {
 	if _, found := world.Provider(uuid); found && !u.deleted[uuid] {
 		u.deleted[uuid] = true
@@ -57,8 +57,8 @@ func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 }
 
 // follows reports whether a world has the states that a commit was built on. It
-// returns false for a commit that lists not all changes, or that changed names,
-// since names have no versions.
+// returns false for a commit that does not list all its changes, or that changed
+// names, since names have no versions.
 func (c *ownCommit) follows(world *placement.World) bool {
 	if c.more || c.changesNames() {
 		return false

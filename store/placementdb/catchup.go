@@ -14,9 +14,9 @@ import (
 
 // Limits of a catch up.
 const (
-	// catchUpWithin is how long a writer retries failed catch ups. The last one
-	// may take longer, up to the deadline of the request. It also limits the
-	// sending of a notification.
+	// catchUpWithin is how long a writer retries failed catch ups. The last
+	// catch up may take longer, up to the deadline of the request. catchUpWithin
+	// also limits the sending of a notification.
 	catchUpWithin = 2 * time.Second
 	// loadTimeout limits each statement that loads a whole world, and the whole
 	// load of a follower. A million providers take some ten seconds on an idle
@@ -28,9 +28,9 @@ const (
 )
 
 // catchUpTo updates the world to a commit of this process that builds on
-// commits that the world lacks. One catch up serves all waiting writers. It
-// continues if the request is canceled. If catch ups fail, it returns
-// ErrOutcomeUnknown.
+// commits that the world lacks. One catch up serves all waiting writers.
+// catchUpTo continues if the request is canceled, and returns ErrOutcomeUnknown
+// if catch ups fail for catchUpWithin.
 func (f *follower) catchUpTo(ctx context.Context, commit *ownCommit) error {
 	ctx, cancel := sqldb.AfterCommit(ctx, catchUpWithin)
 	defer cancel()
@@ -62,7 +62,8 @@ func (f *follower) reconcile(transaction changelog.TransactionID) {
 	f.wake()
 }
 
-// exclusively runs a function while no catch up runs.
+// exclusively waits until no catch up runs, and runs a function. If ctx ends
+// first, it returns the error of ctx.
 func (f *follower) exclusively(ctx context.Context, run func() error) error {
 	select {
 	case f.catching <- struct{}{}:
@@ -119,7 +120,7 @@ func (f *follower) catchUpAll(ctx context.Context) error {
 var errNotInLog = errors.New("the change log no longer reaches back to the world in memory")
 
 // forward takes a snapshot and updates the world to it. It returns false if the
-// world refuses the snapshot.
+// world refuses the snapshot, and errNotInLog if all must be read.
 func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sqldb.StatementTimeout)
 	defer cancel()
@@ -181,8 +182,8 @@ func (f *follower) settle(uncertain []changelog.TransactionID, caughtUp bool) {
 	f.uncertain.of = append(f.uncertain.of, run...)
 }
 
-// readNotes reads the change log from a transaction on, with the row id and
-// version of each provider in it.
+// readNotes reads the distinct placement changes of the log from a transaction
+// on, itself included, with the row id and version of each provider.
 func (s *PlacementStore) readNotes(ctx context.Context, on sqldb.Conn, from int64) ([]placementNote, error) {
 	var notes []placementNote
 	err := s.Query(ctx, on, `SELECT c.kind, c.key, COALESCE(p.id, 0), COALESCE(p.version, 0)

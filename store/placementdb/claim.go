@@ -43,7 +43,7 @@ func (s *PlacementStore) SetAllocations(ctx context.Context, claim placement.Cla
 }
 
 // DeleteAllocations deletes all allocations of a consumer, and returns the
-// consumer as it was before.
+// consumer as it was before. It returns ErrNotFound if there are none.
 func (s *PlacementStore) DeleteAllocations(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	var consumer *placement.Consumer
 	err := s.claim(ctx,
@@ -102,9 +102,9 @@ func (s *PlacementStore) DeleteAllocationsForMany(ctx context.Context,
 // consumer with its allocations, or its problems.
 type ConsumerOutcome = sqldb.RowOutcome[placement.Consumer]
 
-// claim authorizes the viewer, queues a claim, and returns once it is decided.
-// Claims that wait at the same time share a transaction. A dry run is not
-// queued and has a separate transaction.
+// claim authorizes the viewer, queues a claim, and returns its error once it is
+// decided. Claims that wait at the same time share a transaction. A dry run is
+// not queued and has a separate transaction.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	if sqldb.IsDryRun(ctx) {
 		return s.tryClaim(ctx, w)
@@ -133,7 +133,7 @@ const claimTransactions = 4
 
 // decideClaims checks claims one after the other and writes the accepted ones
 // in one transaction. It sets the err of each refused claim. The returned error
-// comes from the database and concerns all claims.
+// concerns all claims, such as an error of the database.
 func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClaim) error {
 	world := s.cache.World()
 	if claims = chooseForAll(world, claims); len(claims) == 0 {
@@ -163,8 +163,9 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 }
 
 // judgeAll judges claims one after the other, and reports whether it accepted
-// any. A claim is misled if it chose after another claim that did not get its
-// candidates. It then chooses again, after the claims that were accepted.
+// any. A claim is misled if it chose in a world with candidates that an earlier
+// claim then did not get. It chooses again in a world with only the candidates
+// of the claims accepted so far.
 func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *placement.World,
 	isMisled bool) (accepted bool, err error) {
 	var taken []*placement.Candidate
@@ -194,8 +195,9 @@ func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *pla
 }
 
 // chooseForAll lets claims choose one after the other, the ones that chose most
-// often first. Each chooses in the world after the choices before it. It sets
-// the err of each refused claim, and returns the others.
+// often first. Each chooses in the world after the choices before it.
+// chooseForAll sets the err of each refused claim, and returns the others in
+// this order.
 func chooseForAll(world *placement.World, claims []*waitingClaim) (others []*waitingClaim) {
 	isGuess := false
 	byRounds := func(a, b *waitingClaim) int { return cmp.Compare(b.round, a.round) }
@@ -213,8 +215,8 @@ func chooseForAll(world *placement.World, claims []*waitingClaim) (others []*wai
 }
 
 // writeAndPublish writes the ledger's changes, deletes the kept refusals of the
-// written consumers, and publishes the resulting states to the world. The write
-// is the last of the transaction, unless states must be read after it.
+// written consumers, and publishes the resulting states to the world. Unless
+// states must be read after the write, it uses WriteLast.
 func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error {
 	if err := s.forgetRefusals(ctx, c); err != nil {
 		return err
@@ -231,7 +233,8 @@ func (s *PlacementStore) writeAndPublish(ctx context.Context, c *claimTx) error 
 	return err
 }
 
-// concernedByAll returns the union of what several claims concern.
+// concernedByAll returns the union of what several claims concern. It is fresh
+// only if all are.
 func concernedByAll(claims []*waitingClaim) (all concerned) {
 	all.fresh = true
 	for _, w := range claims {
@@ -247,8 +250,8 @@ func concernedByAll(claims []*waitingClaim) (all concerned) {
 }
 
 // replayClaims answers the claims of retried requests from their stored
-// results, and returns the others. It sets the err of a claim whose key is
-// refused.
+// results, and returns the others. It sets the err of a claim whose idempotency
+// key is refused.
 func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim, err error) {
 	for _, w := range claims {
 		replayed, err := tx.Replay(w.ctx, w.answer)
@@ -265,8 +268,8 @@ func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim,
 	return others, nil
 }
 
-// recordConsumers records an audit event for each consumer. Before has the
-// contents of the consumers that existed, if the log shows them.
+// recordConsumers records an audit event for each consumer. before is the result
+// of contentsOf before the mutation.
 func (s *PlacementStore) recordConsumers(ctx context.Context, c *claimTx, mutation string,
 	consumers []string, before map[string]any) {
 	after := s.contentsOf(c, consumers)
@@ -275,8 +278,8 @@ func (s *PlacementStore) recordConsumers(ctx context.Context, c *claimTx, mutati
 	}
 }
 
-// contentsOf returns the consumers of the ledger that exist, as fields for the
-// audit log; nil if the log has only their uuids.
+// contentsOf returns the audit fields, by uuid, of the consumers that exist in
+// the ledger; nil if audit events do not show allocations.
 func (s *PlacementStore) contentsOf(c *claimTx, consumers []string) map[string]any {
 	if !s.auditAllocations {
 		return nil
@@ -297,7 +300,8 @@ func (s *PlacementStore) contentsOf(c *claimTx, consumers []string) map[string]a
 	return contents
 }
 
-// consumersAfter returns the consumers of claims that exist afterwards.
+// consumersAfter returns the claims' consumers that exist afterwards, in the
+// order of the claims.
 func (c *claimTx) consumersAfter(claims []placement.ConsumerClaim) []*placement.Consumer {
 	var consumers []*placement.Consumer
 	for i := range claims {
@@ -345,8 +349,9 @@ func holding(consumers ...*placement.Consumer) []*placement.Consumer {
 	return consumers
 }
 
-// refusalOf converts refusals of one kind to an error. The world supplies
-// suggestions for unknown names.
+// refusalOf converts refusals of one kind to an error. Of generation conflicts,
+// inventories in use and exceeded capacities it reports only the first. The
+// world supplies suggestions for unknown names.
 func refusalOf(world *placement.World, refusals []placement.Refusal) error {
 	first := refusals[0]
 	switch first.Kind {

@@ -98,11 +98,11 @@ func classesOf(claims []placement.ConsumerClaim) []string {
 
 // concerned lists what claims concern: uuids of consumers and providers, names
 // of resource classes, uuids of the providers in mappings, and projects whose
-// limits may refuse them.
+// limits may refuse the claims.
 type concerned struct {
 	consumers, providers, classes, mapped, projects []string
-	// peers are the uuids of the consumers, and groups the groups, that
-	// policies concern.
+	// peers are the uuids of the consumers that policies concern. groups are the
+	// groups in policies.
 	peers  []string
 	groups []*placement.ConsumerGroup
 	// fresh means that no claim has a generation, so the consumers are probably
@@ -125,10 +125,11 @@ func concernedBy(claims []placement.ConsumerClaim) concerned {
 		projects: projectsOf(claims), fresh: !held}
 }
 
-// lockForClaim locks the consumers of policies, the consumers of claims by uuid,
-// then the providers that they use before or after the claims by row id, then
-// the limits of their projects. It reads their allocations and inventories, and
-// the use of projects with limits.
+// lockForClaim locks the consumers of policies, then in order of uuid the
+// consumers of claims, then in order of row id the providers that these use
+// before or after the claims, then the limits of the claims' projects. It reads
+// the allocations of the consumers, the inventories of the providers, and the
+// use of projects with limits.
 func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of concerned) (*claimTx, error) {
 	c := &claimTx{Tx: tx, asked: of.consumers, projects: lists.Distinct(of.projects),
 		consumers: map[string]*consumerRow{}, providers: map[string]*lockedProvider{}, now: s.Now()}
@@ -158,8 +159,8 @@ func (s *PlacementStore) lockForClaim(ctx context.Context, tx *sqldb.Tx, of conc
 }
 
 // lockConcerned locks consumers and providers, and returns them for the ledger.
-// New consumers usually have no row to lock. If all are expected to be new, one
-// statement is enough.
+// If all consumers are expected to be new, it first tries to lock only the
+// providers, in one statement that finds no provider if a consumer exists.
 func (s *PlacementStore) lockConcerned(ctx context.Context, c *claimTx,
 	of concerned) (map[string]*placement.LedgerConsumer, map[string]*placement.LedgerProvider, error) {
 	if of.fresh {
@@ -225,17 +226,17 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx,
 }
 
 // lockProviders locks providers, reads their inventories, and returns both for
-// the ledger. With unlessExist it returns no provider if one of the consumers
-// of the claims exists. It also finds out whether the projects have limits, and
-// whether refusals are kept for the consumers. FOR KEY SHARE locks the table of
-// limits against SetLimits, even without a row, before the statement takes its
-// snapshot.
+// the ledger. With unlessExist it locks and returns no provider if one of the
+// consumers of the claims exists. It also finds out whether the projects have
+// limits, and whether refusals are kept for the consumers. FOR KEY SHARE locks
+// the table of limits against SetLimits, even without a row, before the
+// statement takes its snapshot.
 //
-// One statement does both, and sees the inventories as of its start. It may
-// wait for the lock on a provider that another transaction writes. Then the
-// locked version differs from the version seen, and the inventories are read
-// again. That suffices, since every transaction that changes inventories
-// increments the version.
+// The statement that locks also reads, and sees the inventories as of its
+// start. It may wait for the lock on a provider that another transaction
+// writes. Then the locked version differs from the version seen, and the
+// inventories are read again. That suffices, since every transaction that
+// changes inventories increments the version.
 func (s *PlacementStore) lockProviders(ctx context.Context, c *claimTx, uuids []string,
 	unlessExist bool) (map[string]*placement.LedgerProvider, error) {
 	inLedger := map[string]*placement.LedgerProvider{}
@@ -313,7 +314,7 @@ const inventoryColumns = `i.id, i.resource_class_id, c.name, i.total, i.reserved
 		i.allocation_ratio, i.capacity, i.used`
 
 // scanInventory scans the columns before inventoryColumns into first, and
-// returns the inventory, or nil if the columns are NULL.
+// returns the inventory, or nil if inventoryColumns are NULL.
 func scanInventory(rows *sql.Rows, first ...any) (*lockedInventory, error) {
 	var id, class, capacity, used sql.Null[int64]
 	var total, reserved, minUnit, maxUnit, stepSize sql.Null[int32]
@@ -364,8 +365,8 @@ func (s *PlacementStore) existingProviders(ctx context.Context, c *claimTx, uuid
 	return lists.Set(found, lists.Itself), err
 }
 
-// known reports which claimed resource classes, and which providers named only
-// by mappings, existed when the rows were locked.
+// known returns functions for the ledger that report whether a claimed resource
+// class exists, and whether a provider named only by mappings exists.
 func (c *claimTx) known() placement.Known {
 	return placement.Known{
 		ResourceClass: func(name string) bool { return c.classes[name] },
@@ -445,7 +446,8 @@ func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 // emptiedPart is the name of the part that deletes former allocations.
 const emptiedPart = "emptied"
 
-// consumerColumnsWritten returns the columns of consumers that claims write.
+// consumerColumnsWritten returns the columns of consumers that claims write,
+// each with its type.
 func consumerColumnsWritten() []string {
 	return []string{"project_id text", "user_id text", "consumer_type text", "generation bigint",
 		"mappings text", "expires_at timestamptz"}
@@ -472,8 +474,9 @@ func (s *PlacementStore) freshPart(fresh [][]any) sqldb.Part {
 		` WHERE true ON CONFLICT (uuid) DO NOTHING RETURNING `+returned, fresh)
 }
 
-// noteConsumer notes a written consumer in the change log. Its audience is its
-// project. before is nil if the consumer did not exist.
+// noteConsumer notes a written consumer in the change log, for its projects
+// before and after. before is nil if the consumer did not exist. The Generation
+// of after is 0 if the consumer is deleted.
 func (c *claimTx) noteConsumer(uuid string, before *consumerRow, after placement.LedgerConsumer) {
 	var saw, sees *change.Audience
 	if before != nil {
@@ -541,9 +544,9 @@ func (s *PlacementStore) usePart(c *claimTx) sqldb.Part {
 		AND (d.change <= 0 OR d.found = 1 OR inventories.used + d.change <= inventories.capacity) RETURNING inventories.id`, changes)
 }
 
-// providersPart returns the part that increments the versions of all locked
-// providers and the generations that the claims move. It notes the providers as
-// changed.
+// providersPart returns the part that increments the version of each locked
+// provider by one, and the generation by the Increments of the ledger. It notes
+// the providers as changed.
 func (s *PlacementStore) providersPart(c *claimTx) sqldb.Part {
 	uuids := slices.Sorted(maps.Keys(c.providers))
 	moves := lists.Map(uuids, func(uuid string) [2]int64 {
@@ -591,8 +594,9 @@ func (s *PlacementStore) statesAfter(c *claimTx) (states []providerState, unknow
 	return states, unknown
 }
 
-// publishClaim publishes the providers' states after the claims to the world.
-// It reads the unknown ones, and returns all by uuid.
+// publishClaim registers the update of the world with the providers' states
+// after the claims; see publish. It reads the states of the unknown row ids, so
+// the claims must have been written. It returns all these providers by uuid.
 func (s *PlacementStore) publishClaim(ctx context.Context, c *claimTx, known []providerState,
 	unknown []int64) (map[string]*placement.Provider, error) {
 	commit := ownCommit{written: known}

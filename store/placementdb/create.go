@@ -35,8 +35,8 @@ func (s *PlacementStore) CreateResourceProvider(ctx context.Context,
 
 // CreateResourceProviders creates providers in one transaction. An atomic input
 // creates all or none; otherwise the valid ones are created. It returns the
-// outcome of each, in order. A parent must exist or precede its children in the
-// input.
+// world afterwards and the outcome of each, in order. A parent must exist or
+// precede its children in the input.
 func (s *PlacementStore) CreateResourceProviders(ctx context.Context,
 	input placement.NewProviders) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxNewProviders); err != nil {
@@ -69,8 +69,8 @@ func (s *PlacementStore) createProviders(ctx context.Context, mutation string, i
 	return s.inTrees(ctx, outcomes), outcomes, nil
 }
 
-// inTrees replaces written providers by the providers of the world after the
-// write, and returns this world.
+// inTrees replaces the written providers in outcomes by the ones with their root
+// in the world after the write, see inTree. It returns this world.
 func (s *PlacementStore) inTrees(ctx context.Context, outcomes []ProviderOutcome) *placement.World {
 	var all []*placement.Provider
 	for i := range outcomes {
@@ -106,8 +106,8 @@ func withUUIDs(items []placement.NewProvider) (all []placement.NewProvider, give
 // PostgreSQL. Providers of the same uuid are created one at a time, so that
 // their row ids grow with the time of insertion. The world decides by row id
 // which provider of a uuid is newer. Without the lock, a provider could draw
-// its id while an earlier one of the uuid still existed, and would seem older.
-// Generated uuids need no lock.
+// its id before an earlier one of the uuid did, and would seem older. Generated
+// uuids need no lock.
 const uuidsKey = 7_261_006
 
 // creation is a transaction that creates providers.
@@ -170,7 +170,8 @@ func setOf(rows map[string]int64) map[string]bool {
 	return set
 }
 
-// lockParents locks the existing parents of new providers against deletion.
+// lockParents locks the existing parents of new providers against deletion, and
+// records their row ids, uuids and names.
 func (s *PlacementStore) lockParents(ctx context.Context, c *creation, of placement.References) error {
 	if len(of.ParentUUIDs)+len(of.ParentNames) == 0 {
 		return nil
@@ -289,8 +290,8 @@ func (s *PlacementStore) writeCreated(ctx context.Context, c *creation, outcomes
 	return nil
 }
 
-// insertCreated inserts new providers with all their rows, and adds their row
-// ids to c.parents.
+// insertCreated inserts new providers with their inventories, traits and
+// aggregates. It sets their Row, and adds the row ids to c.rows and c.parents.
 func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created []*placement.Provider) error {
 	for chunk := range slices.Chunk(created, paging.RowsAtOnce) {
 		rows := lists.Map(chunk, func(p *placement.Provider) []any { return rowOf(p, c.parents[p.Parent]) })
@@ -320,8 +321,8 @@ func (s *PlacementStore) insertCreated(ctx context.Context, c *creation, created
 	return nil
 }
 
-// linkNewParents sets the row ids of new providers, and stores the links to
-// parents that are new, too.
+// linkNewParents sets the Row of new providers, adds the row ids to c.parents,
+// and stores the links to parents that are new, too.
 func (s *PlacementStore) linkNewParents(ctx context.Context, c *creation, created []*placement.Provider) error {
 	var links [][2]int64
 	for _, p := range created {

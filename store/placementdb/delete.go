@@ -14,8 +14,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// DeleteResourceProvider deletes a provider without children and allocations.
-// It returns the provider as it was, with a world that contains it.
+// DeleteResourceProvider deletes a provider, which must have no children and no
+// allocations. It returns the provider as it was, with a world that contains it.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context,
 	uuid string) (*placement.World, *placement.Provider, error) {
 	world, deleted, err := s.DeleteResourceProviders(ctx, placement.TreeDeletion{Provider: uuid})
@@ -25,10 +25,10 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context,
 	return world, deleted[0], nil
 }
 
-// DeleteResourceProviders deletes a provider without allocations.
-// WithDescendants deletes its whole subtree, or nothing. It returns the
-// providers as they were, parents before their children, with a world that
-// contains them.
+// DeleteResourceProviders deletes a provider, or its whole subtree if
+// WithDescendants is set. It deletes nothing if one of them has allocations, or
+// a child that would stay. It returns the providers as they were, parents before
+// their children, with a world that contains them.
 func (s *PlacementStore) DeleteResourceProviders(ctx context.Context,
 	deletion placement.TreeDeletion) (*placement.World, []*placement.Provider, error) {
 	var deleted []*placement.Provider

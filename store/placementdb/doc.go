@@ -16,16 +16,17 @@
 //     the new one (Apply, or Replace if the log does not reach back). A pure
 //     function of the held world, the snapshot and the log decides what to read
 //     (decide, follower.go). A catch up follows a notification, an incomplete
-//     commit, a new connection, and at the latest idlePoll with a random delay.
+//     commit, and a new connection. The next one starts at the latest after
+//     idlePoll and a random delay.
 //
 // An operation that reads at one instant uses the same decision to build its
 // own world, based on a world that was held before its snapshot (heldAt). If
 // nothing has changed since, it may move the process's world forward to its
-// snapshot. A catch up that runs meanwhile has the older snapshot, and changes
-// nothing.
+// snapshot. A catch up with an older snapshot then changes nothing.
 //
-// On SQLite one process uses the file. Each transaction is added in its turn,
-// as the snapshot right after it.
+// On SQLite one process uses the file. It adds its commits to the world in their
+// order. After each, the world counts as the world of a snapshot that sees the
+// commit.
 //
 // # What holds
 //
@@ -91,9 +92,9 @@
 // timeline. So if the database lost commits, such as after a failover to a
 // lagging standby, the first snapshot of the new primary drops them from the
 // world (TestAFormerPrimaryIsThePast). Where the order of two runs is not
-// known, the world drops them as soon as later transactions have passed their
-// numbers. Until then it refuses each snapshot, and after StaleAfter the
-// process is not ready (TestALaterRunOfTheServerIsTheTruth).
+// known, the world drops the lost commits as soon as later transactions have
+// passed their numbers. Until then it refuses each snapshot, and after
+// StaleAfter the process is not ready (TestALaterRunOfTheServerIsTheTruth).
 //
 // The change log records from which transaction on it is complete. A process
 // that needs more reloads the world, so it does not rely on a clock to detect

@@ -15,9 +15,9 @@ type placementNote struct {
 
 // plan lists the rows to read from a snapshot to update the world to it.
 type plan struct {
-	everything bool    // the change log does not reach back, or is of another run of the server
-	rows       []int64 // rows of providers
-	absent     []string
+	everything bool     // the change log does not reach back, or is of another run of the server
+	rows       []int64  // row ids of providers
+	absent     []string // uuids of providers that the snapshot lacks
 	names      bool
 }
 
@@ -38,7 +38,7 @@ const (
 // change log as the snapshot sees it. The notes must include all transactions
 // that the held snapshot may have missed: those from its oldest on. More notes
 // do no harm. A provider that is absent in the snapshot was deleted, or was
-// created after the snapshot. The cache knows which.
+// created after the snapshot. staysAhead decides which.
 func decide(held *heldWorld, at changelog.Snapshot, notes []placementNote) plan {
 	if at.Server != held.upTo.Server {
 		return plan{everything: true}

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// releaseEvery is the delay of a look for ended holds after a commit of
-	// this or another server, and after a failed look. The API promises the
-	// release within two seconds, and no hold is shorter than one.
+	// releaseEvery is the delay of the search for ended holds after a failed
+	// one, and at most the delay after a claim with holds and after a catch up.
+	// The API promises the release within two seconds, and no hold is shorter
+	// than one.
 	releaseEvery = time.Second
 	// releasedAtOnce is the maximum number of consumers released in one
 	// transaction, because claims of the same providers wait for it.
@@ -26,11 +27,12 @@ const (
 	releaseHold = "releaseHold"
 )
 
-// ConfirmAllocations ends the holds of consumers, all or none. It returns the
-// consumers, in the order of the input.
+// ConfirmAllocations makes the allocations of held consumers permanent, all or
+// none. It returns the consumers, in the order of the input, or ErrNotFound if
+// one has no allocations or a hold that has ended.
 //
-// It locks the consumers alone: a release locks them, too, so that the later
-// one of the two sees the earlier.
+// It locks only the consumers. A release locks them, too, so the later one of
+// the two sees the earlier.
 func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
 	confirmation placement.Confirmation) ([]*placement.Consumer, error) {
 	if err := problemsOf(confirmation.Validate("input")).Err(); err != nil {
@@ -58,7 +60,8 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
 	return holding(consumers...), nil
 }
 
-// writeConfirmed writes confirmed consumers.
+// writeConfirmed clears expires_at of the held consumers, and notes them and
+// their providers as changed.
 func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids []string) error {
 	var held []int64
 	for _, uuid := range uuids {
@@ -82,9 +85,9 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 // ended, and old refusals of places. Close stops it. Each server of a database
 // does this.
 //
-// A server looks when the first known hold ends, and at least every idlePoll.
-// It also looks after its own claims with holds, and after commits of other
-// servers, which notify it.
+// A server searches for ended holds when the first known hold ends, and at least
+// every idlePoll. It also searches after its own claims with holds, and after
+// commits of other servers, which notify it.
 func (s *PlacementStore) ReleaseHolds() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -116,7 +119,7 @@ func (s *PlacementStore) keepReleasing(ctx context.Context) {
 }
 
 // releaseEnded releases all consumers whose hold has ended, in several
-// transactions. It returns the time until the next look.
+// transactions. It returns the time until the next search.
 func (s *PlacementStore) releaseEnded(ctx context.Context) (time.Duration, error) {
 	for {
 		// The subquery reads the clock once, so that the index serves.
@@ -151,8 +154,8 @@ func (s *PlacementStore) untilNextEnd(ctx context.Context) (time.Duration, error
 }
 
 // release deletes the allocations of those consumers whose hold has ended. It
-// decides once they are locked: meanwhile they may be confirmed, or released by
-// another server.
+// decides once the consumers are locked: until then they may be confirmed, or
+// released by another server.
 func (s *PlacementStore) release(ctx context.Context, uuids []string) error {
 	return s.Act(ctx, releaseHold, func(tx *sqldb.Tx) error {
 		c, err := s.lockForClaim(ctx, tx, concerned{consumers: uuids})
@@ -182,9 +185,9 @@ func (s *PlacementStore) databaseClock() string {
 }
 
 // timeOfHold returns the current time of the database, for a transaction that
-// holds consumers. After the commit it makes all servers look when the first
-// hold ends. The transaction itself notifies the others, since this process may
-// end right after the commit.
+// holds consumers. After the commit it makes all servers read when the first
+// hold ends. The transaction itself notifies the other servers, since this
+// process may end right after the commit.
 func (s *PlacementStore) timeOfHold(ctx context.Context, tx *sqldb.Tx) (now time.Time, err error) {
 	tx.After(func(context.Context, sqldb.Outcome) error {
 		signal(s.holdsMade)

@@ -11,8 +11,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// InventoriesUpdated counts the providers of UpdateInventories. Overused are
-// the changed ones whose use exceeds their capacity.
+// InventoriesUpdated counts the providers of UpdateInventories. Overused counts
+// the changed ones whose use of the class exceeds their capacity.
 type InventoriesUpdated struct {
 	Changed, Unchanged, Overused int
 	// Refused are the refused providers as they are, by name.

@@ -34,10 +34,10 @@ func (s *PlacementStore) Limits(ctx context.Context, project string) ([]*placeme
 	return lists.Map(limits, func(l placement.Limit) *placement.Limit { return &l }), nil
 }
 
-// FirstLimits returns the limits of the first projects that the viewer sees,
-// with their use, ordered by project, class and trait: as many projects as have
-// at most the given number of limits together. isAll reports whether these are
-// all projects.
+// FirstLimits returns limits with their use, ordered by project, class and
+// trait. It takes whole projects that the viewer sees, in order, as long as they
+// have at most the given number of limits together. isAll reports whether it
+// took all projects.
 func (s *PlacementStore) FirstLimits(ctx context.Context, most int) (limits []placement.Limit, isAll bool, err error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, false, err
@@ -98,7 +98,8 @@ func (s *PlacementStore) SetLimits(ctx context.Context, input placement.ProjectL
 	return limits, nil
 }
 
-// checkLimits returns the problems of limits.
+// checkLimits returns the problems of limits as an error. It locks the traits
+// and classes that they name until the transaction ends.
 func (s *PlacementStore) checkLimits(ctx context.Context, tx *sqldb.Tx, input *placement.ProjectLimits) error {
 	var traits, classes []string
 	for _, limit := range input.Limits {
@@ -139,8 +140,9 @@ func limitFields(limits []placement.Limit) sqldb.Fields {
 	})}
 }
 
-// readLimits returns the limits of the projects in the first parameter that
-// satisfy a condition, with their use.
+// readLimits returns limits with their use: of the projects in args[0], a JSON
+// list, as far as they satisfy the condition where. where may end with an order
+// and a lock.
 func (s *PlacementStore) readLimits(ctx context.Context, on sqldb.Conn, where string,
 	args ...any) ([]placement.Limit, error) {
 	limits := []placement.Limit{}
@@ -221,7 +223,7 @@ func mayExceedLimits(ctx context.Context, mutation string) bool {
 	return access.ViewerFrom(ctx).At(mutation).May(access.RuleLimitsExceed)
 }
 
-// limitProblems returns the problems of claims that exceed limits.
+// limitProblems converts refusals for exceeded limits to problems.
 func limitProblems(refusals []placement.Refusal) problem.Problems {
 	return lists.Map(refusals, func(r placement.Refusal) problem.Problem {
 		return problem.Problem{Kind: problem.ErrQuotaExceeded, Field: r.Path, Message: r.Message}

@@ -19,9 +19,9 @@ import (
 
 // Intervals of a follower.
 const (
-	// idlePoll is the interval at which a listening server polls although it
-	// gets no notification, since one can be lost. Including the random delay
-	// it is less than StaleAfter.
+	// idlePoll is the interval at which a listening server catches up although
+	// it gets no notification, since one can be lost. Including the random
+	// delay it is less than StaleAfter.
 	idlePoll = 20 * time.Second
 	// poll is the interval for a server that cannot listen, after a failed
 	// catch up, and while the outcome of a COMMIT is unknown.
@@ -98,8 +98,8 @@ func (f *follower) subscribe(ctx context.Context) {
 	f.wake()
 }
 
-// hear reports whether this process sent a notification. If so, it notes that
-// the connection listens. Only the arrival proves this: a pooler may accept
+// hear reports whether this process sent the notification n. If so, it notes
+// that the connection listens. Only the arrival proves this: a pooler may accept
 // LISTEN and deliver nothing.
 func (f *follower) hear(n *pq.Notification) (own bool) {
 	if n == nil || n.Extra != f.name {
@@ -110,7 +110,7 @@ func (f *follower) hear(n *pq.Notification) (own bool) {
 }
 
 // connection handles events of the listening connection. The driver resumes
-// listening on a new one.
+// listening on a new connection.
 func (f *follower) connection(event pq.ListenerEventType, err error) {
 	switch event {
 	case pq.ListenerEventReconnected:
@@ -135,8 +135,8 @@ func (f *follower) start(loaded time.Time) {
 }
 
 // ping pings the listening connection. If no answer comes, the connection
-// fails, and the driver calls connection. While no notification arrives, ping
-// sends another one.
+// fails, and the driver calls the method connection. Until a notification of
+// this process has arrived on the connection, ping has one sent each time.
 func (f *follower) ping(ctx context.Context) {
 	warned := false
 	for pause.For(ctx, pingEvery); ctx.Err() == nil; pause.For(ctx, pingEvery) {
@@ -178,7 +178,8 @@ func signal(to chan struct{}) {
 	}
 }
 
-// run catches up after each notification of another process, and at intervals.
+// run catches up after each notification of another process, after wake, and at
+// intervals.
 func (f *follower) run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

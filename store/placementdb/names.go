@@ -52,19 +52,20 @@ func (s *PlacementStore) CreateResourceClass(ctx context.Context, name string) (
 	return &placement.ResourceClass{Name: name, Custom: true}, s.createName(ctx, classNames, name)
 }
 
-// DeleteTrait deletes a custom trait that no provider has.
+// DeleteTrait deletes a custom trait. It returns ErrInUse if a provider has it.
 func (s *PlacementStore) DeleteTrait(ctx context.Context, name string) (*placement.Trait, error) {
 	return &placement.Trait{Name: name, Custom: true}, s.deleteName(ctx, traitNames, name)
 }
 
-// DeleteResourceClass deletes a custom resource class that no provider has an
-// inventory of.
+// DeleteResourceClass deletes a custom resource class. It returns ErrInUse if a
+// provider has an inventory of it.
 func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (*placement.ResourceClass, error) {
 	return &placement.ResourceClass{Name: name, Custom: true}, s.deleteName(ctx, classNames, name)
 }
 
-// RenameResourceClass renames a custom resource class that no provider has an
-// inventory of. It needs the permission of createResourceClass.
+// RenameResourceClass replaces a custom resource class by one with another name.
+// It returns ErrInUse if a provider has an inventory of the class. It needs the
+// permission of createResourceClass.
 func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to string) (*placement.ResourceClass, error) {
 	problems := append(placement.ValidateCustomName("input.name", name),
 		placement.ValidateCustomName("input.newName", to)...)
@@ -101,7 +102,6 @@ var (
 		update: func(name string) placement.Names { return placement.Names{ResourceClasses: []string{name}} }}
 )
 
-// createName creates a custom name.
 func (s *PlacementStore) createName(ctx context.Context, kind nameKind, name string) error {
 	if err := problemsOf(placement.ValidateCustomName("input.name", name)).Err(); err != nil {
 		return err

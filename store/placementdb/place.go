@@ -21,7 +21,7 @@ type PlacedOutcome struct {
 	sqldb.RowOutcome[placement.Consumer]
 	// Holds reports which preferences hold for the host.
 	Holds []bool `json:",omitempty"`
-	// Alternatives are the candidate's alternatives.
+	// Alternatives are the alternatives that the candidate has for its groups.
 	Alternatives []placement.GroupAlternative `json:",omitempty"`
 }
 
@@ -43,8 +43,8 @@ var errUnplaced = errors.New("nothing was placed")
 // the consumer, otherwise nil. If dryRun is set, nothing is stored.
 //
 // The choice is made from the world, and judged on locked rows. If other claims
-// were faster, Place chooses again from a newer world, in up to maxRounds
-// rounds.
+// were faster, Place chooses again from a newer world. After maxRounds rounds it
+// returns ErrUnavailable.
 func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
 	dryRun bool) ([]PlacedOutcome, *placement.World, error) {
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
@@ -129,14 +129,14 @@ type place struct {
 	// whose candidate would exceed limits of their project. These consumers
 	// take no candidate.
 	refused  map[int]problem.Problems
-	claimed  []*placement.Candidate // by consumer: a choice or a spare one
+	claimed  []*placement.Candidate // by index of the consumer: a chosen or a spare one
 	scoring  *placement.Scoring
 	outcomes []PlacedOutcome
-	full     *placement.World // without room for some consumer, else nil
-	held     [][]string       // the providers of each consumer that the policy names
+	full     *placement.World // the world without room for some consumer, else nil
+	held     [][]string       // the providers of each consumer that the policy or its group has
 }
 
-// decide makes one round.
+// decide makes one round: it chooses, claims, and sets the outcomes.
 func (p *place) decide(ctx context.Context, dryRun bool) error {
 	if err := p.seePeers(ctx); err != nil {
 		return err

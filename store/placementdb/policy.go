@@ -27,12 +27,13 @@ type peers struct {
 	groups map[string][]string
 }
 
-// groupKey identifies a group.
+// groupKey returns the key of a group in peers.groups.
 func groupKey(g *placement.ConsumerGroup) string { return sqldb.JSONOf(g) }
 
-// peersOf reads the consumers that a policy names and its groups, with the
-// uuids of their providers. Callers may place, so they see all consumers. It
-// reads at most placement.MaxConsumers+1 consumers of a group; see checkGroup.
+// peersOf reads the consumers with the given uuids and the consumers of groups,
+// with the uuids of their providers. It does not check visibility: viewers who
+// may place see all consumers. It reads at most placement.MaxConsumers+1
+// consumers of a group; see checkGroup.
 func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string,
 	groups []*placement.ConsumerGroup) (*peers, error) {
 	found := &peers{providers: map[string][]string{}, groups: map[string][]string{}}
@@ -93,8 +94,9 @@ func (s *PlacementStore) lockPeers(ctx context.Context, c *claimTx, uuids []stri
 	return err
 }
 
-// peersConcerned returns the consumers that the policy and its lock concern, the
-// named ones and the ones to place, and the group.
+// peersConcerned returns the consumers to lock for the policy, which are the
+// named ones and the ones to place, and its group. Without a policy there are
+// none.
 func (p *place) peersConcerned() (uuids []string, groups []*placement.ConsumerGroup) {
 	if p.input.Policy == nil {
 		return nil, nil
@@ -106,7 +108,8 @@ func (p *place) peersConcerned() (uuids []string, groups []*placement.ConsumerGr
 	return lists.Distinct(append(uuids, p.input.Policy.Consumers...)), groups
 }
 
-// seePeers reads the consumers of the policy, for the choice.
+// seePeers reads the providers of the policy's consumers into held, for the
+// choice.
 func (p *place) seePeers(ctx context.Context) error {
 	if p.input.Policy == nil || p.isDone {
 		return nil

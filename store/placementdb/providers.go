@@ -81,7 +81,8 @@ func (s *PlacementStore) ResourceProviders(ctx context.Context, filter placement
 }
 
 // providersThat returns the providers of a world that match the filter at a
-// path. It appends the problems of the filter to problems.
+// path. It appends the problems of the filter to problems, and returns no
+// providers if there are any problems.
 func providersThat(world *placement.World, path string, filter placement.ProviderFilter,
 	problems problem.Problems) ([]*placement.Provider, problem.Problems) {
 	from, problems := providersFrom(world, path, filter, problems)
@@ -136,7 +137,8 @@ func (s *PlacementStore) Capacity(world *placement.World, filter placement.Provi
 	return WorldPage[*placement.CapacitySum]{Page: page, World: world, Total: lengthOf(all)}, err
 }
 
-// ConsumerByUUID returns a consumer, or ErrNotFound if the viewer sees none.
+// ConsumerByUUID returns a consumer, or ErrNotFound if the viewer sees no such
+// consumer.
 func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*placement.Consumer, error) {
 	found, err := s.ConsumersByUUID(ctx, []string{uuid})
 	if err != nil {
@@ -148,7 +150,8 @@ func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*plac
 	return found[uuid], nil
 }
 
-// ConsumersByUUID returns the consumers that the viewer sees.
+// ConsumersByUUID returns, by uuid, the consumers that exist and that the viewer
+// sees.
 func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -182,7 +185,7 @@ func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, erro
 }
 
 // AllocationsOfConsumers returns the allocations of the consumers that the
-// viewer sees, ordered by provider and class.
+// viewer sees, by uuid of the consumer, each list ordered by provider and class.
 func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context,
 	uuids []string) (map[string][]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {

@@ -46,8 +46,7 @@ type waitingClaim struct {
 	// world after the claim or the refusal. isGuess means that the world has
 	// choices of earlier claims, which judge may refuse.
 	choose func(world *placement.World, isGuess bool) (*placement.World, error)
-	// round is the number of times that the claim has chosen, including this
-	// one.
+	// round is the number of choices of the claim, including the current one.
 	round int
 	// judge applies the claim to the ledger of a transaction and sets the
 	// answer, or returns the refusal. A retry of the transaction calls it
@@ -63,7 +62,7 @@ type waitingClaim struct {
 	isMisleading bool
 	err          error
 
-	lead chan []*waitingClaim // receives the claims to decide, itself first
+	lead chan []*waitingClaim // receives the claims to decide, this claim first
 	done chan struct{}        // closed when another caller has decided it
 }
 
@@ -79,8 +78,8 @@ const (
 )
 
 // decide queues a claim and returns its error once it is decided, alone or with
-// others, by this caller or another one. If ctx ends while the claim waits, it
-// leaves the queue and returns the error of ctx.
+// others, by this caller or another one. If ctx ends while the claim waits, the
+// claim leaves the queue, and decide returns the error of ctx.
 func (q *claimQueue) decide(ctx context.Context, w *waitingClaim,
 	decide func(context.Context, []*waitingClaim) error) error {
 	w.lead, w.done = make(chan []*waitingClaim, 1), make(chan struct{})
@@ -133,7 +132,8 @@ func (q *claimQueue) overtake(w *waitingClaim) {
 	}
 }
 
-// leave removes a claim that is still waiting.
+// leave removes a claim from the queue. It returns false if the claim no longer
+// waits.
 func (q *claimQueue) leave(w *waitingClaim) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

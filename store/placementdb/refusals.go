@@ -168,8 +168,8 @@ func (p storedProblem) problem() problem.Problem {
 	return problem.Problem{Kind: kind, Field: p.Field, Message: p.Message}
 }
 
-// Explanation explains why there was no room, without near misses that the
-// world lacks. It returns nil if another rule refused the place, or if no
+// Explanation explains why there was no room, without near misses whose provider
+// the world lacks. It returns nil if another rule refused the place, or if no
 // explanation was stored.
 func (r *PlaceRefusal) Explanation(world *placement.World) *placement.Explanation {
 	if !r.stored.Explained {

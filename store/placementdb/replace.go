@@ -16,7 +16,8 @@ import (
 
 // SetOnResourceProviders replaces inventories, traits and aggregates of
 // providers in one transaction. An atomic input makes all replacements or none;
-// otherwise the valid ones are made. It returns the outcome of each, in order.
+// otherwise the valid ones are made. It returns the world afterwards and the
+// outcome of each, in order.
 func (s *PlacementStore) SetOnResourceProviders(ctx context.Context,
 	input placement.Replacements) (*placement.World, []ProviderOutcome, error) {
 	if err := sqldb.CheckRows(len(input.Items), placement.MaxReplacements); err != nil {
@@ -85,9 +86,9 @@ type replacing struct {
 // replaced is a provider before and after the replacement.
 type replaced struct{ before, after *providerState }
 
-// readForReplacement reads the rows that replacements are checked against, and
-// locks the providers. It locks the traits and classes that they name until the
-// transaction ends.
+// readForReplacement reads the providers of replacements, and the traits and
+// classes that the replacements name. It locks all of them until the transaction
+// ends.
 func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing,
 	items []placement.Replacement) (err error) {
 	var uuids, providers, traits, classes []string
@@ -145,7 +146,8 @@ func (s *PlacementStore) lockReplaced(ctx context.Context, r *replacing, uuids, 
 	return err
 }
 
-// judge checks replacements, and records the valid ones.
+// judge checks replacements, records the valid ones in r.replaced, and returns
+// the outcome of each.
 func (r *replacing) judge(world *placement.World, items []placement.Replacement,
 	path func(int) string) []ProviderOutcome {
 	outcomes := make([]ProviderOutcome, len(items))
@@ -202,8 +204,8 @@ func (r *replacing) provider(item *placement.Replacement, taken map[int64]bool) 
 	return before, nil
 }
 
-// replace records the result of a replacement, unless that removes inventories
-// in use.
+// replace records and returns the provider after a replacement. It returns
+// ErrInUse if the replacement removes inventories in use.
 func (r *replacing) replace(item *placement.Replacement, before *providerState) (*placement.Provider, error) {
 	after, moves, inUse := item.On(&before.Provider)
 	if len(inUse) > 0 {
@@ -251,8 +253,9 @@ func (s *PlacementStore) recordReplaced(ctx context.Context, r *replacing) {
 	s.publish(r.Tx, ownCommit{written: states})
 }
 
-// writeDifferences writes the differences: one statement for each kind of
-// deleted rows, and one for each kind of new rows.
+// writeDifferences writes the rows by which the providers before and after
+// differ: one statement for each kind of deleted rows, and one for each kind of
+// new or changed rows.
 func (s *PlacementStore) writeDifferences(ctx context.Context, r *replacing) error {
 	var goneInventories, inventories, goneTraits, traits, goneAggregates, aggregates [][]any
 	for _, one := range r.replaced {

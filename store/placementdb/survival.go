@@ -19,11 +19,11 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Survival returns a page of the losses of the trees, aggregates or values of
-// some providers in a foreseen world; nil is the stored one. It also returns
-// how many losses of the whole list leave a consumer without a place. Only
-// consumers that the viewer sees count. See ResourceProviders for problems. By
-// default any role may call it.
+// Survival returns a page of the losses of the trees, aggregates or capability
+// values of the providers that match a filter in a foreseen world; nil is the
+// stored one. It also returns how many losses of the whole list leave a consumer
+// without a place. Only consumers that the viewer sees count. See
+// ResourceProviders for problems. By default any role may call it.
 func (s *PlacementStore) Survival(
 	ctx context.Context, foreseen *placement.Foreseen,
 	filter placement.ProviderFilter, together placement.FailingTogether,
@@ -55,7 +55,7 @@ func (s *PlacementStore) Survival(
 }
 
 // losses returns all losses of some providers of a world, sorted. The losses of all
-// providers of the stored world are kept for viewers who see all consumers.
+// providers of the stored world are cached for viewers who see all consumers.
 func (s *PlacementStore) losses(
 	ctx context.Context, world *placement.World, foreseen *placement.Foreseen,
 	providers iter.Seq[*placement.Provider], isAll bool, together placement.FailingTogether,
@@ -149,7 +149,7 @@ func tooManySteps(err error) error {
 
 // allocationsAround returns all allocations of the consumers that the viewer
 // sees and that have an allocation on any of the providers; nil means all
-// providers. It adds the generations of the consumers, unless the map is nil.
+// providers. It adds the consumers' generations to a map, unless that is nil.
 func (s *PlacementStore) allocationsAround(ctx context.Context, providers []string,
 	generations map[string]int64) ([]*placement.Allocation, error) {
 	seen, args := visible.ConsumerClause(ctx, "o.project_id", 1)

@@ -80,7 +80,8 @@ func (s *PlacementStore) worldAfter(ctx context.Context, written []*placement.Pr
 }
 
 // seeOthers updates the world to the commits of other servers after a dry run,
-// which may name their providers. A commit does this by publish.
+// since its result may name providers of these commits. After a commit, publish
+// does this.
 func (s *PlacementStore) seeOthers(ctx context.Context) {
 	if s.follower == nil {
 		return
@@ -119,8 +120,7 @@ func (s *PlacementStore) CheckRequest(world *placement.World, request *placement
 	return problemsIn(world, placement.Validate(world, request))
 }
 
-// CheckPlain returns the problems of a request for candidates that must not
-// have alternatives.
+// CheckPlain is CheckRequest for a request that must not have alternatives.
 func (s *PlacementStore) CheckPlain(world *placement.World, request *placement.Request) problem.Problems {
 	return append(s.CheckRequest(world, request), problemsOf(request.CheckPlain())...)
 }
