@@ -310,8 +310,8 @@ func namesWithout(names, others placement.Names) placement.Names {
 		ResourceClasses: lists.Without(names.ResourceClasses, others.ResourceClasses)}
 }
 
-// reading returns a commit as a reading of a snapshot right after it, given the
-// world before the commit.
+// reading returns, for SQLite, the reading of a snapshot that sees a commit and
+// all before it, given the world before the commit.
 func (c *ownCommit) reading(world *placement.World) reading {
 	next := c.transaction.Number + 1
 	r := reading{at: changelog.Snapshot{Oldest: next, Next: next}, states: slices.Concat(c.created, c.written)}

@@ -139,7 +139,7 @@ func (s *PlacementStore) decideClaims(ctx context.Context, claims []*waitingClai
 	if claims = chooseForAll(world, claims); len(claims) == 0 {
 		return nil
 	}
-	// Each claim was authorized for its own viewer.
+	// Write authorizes only this viewer: claim has authorized each one already.
 	first := access.WithViewer(ctx, access.ViewerFrom(claims[0].ctx))
 	return s.Write(sqldb.NotOnce(first), claims[0].mutation, func(tx *sqldb.Tx) error {
 		chosen := len(claims)

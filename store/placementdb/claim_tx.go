@@ -406,7 +406,8 @@ func (s *PlacementStore) writeClaim(ctx context.Context, c *claimTx) error {
 
 // consumerParts returns the parts that write consumers, delete previous
 // allocations, and delete consumers without allocations. Deletions have a part
-// only if there is something to delete. It notes the consumers as changed.
+// only if there is something to delete. consumerParts also notes the consumers
+// as changed.
 func (s *PlacementStore) consumerParts(c *claimTx) []sqldb.Part {
 	var fresh, kept [][]any
 	var gone, emptied []int64
@@ -580,8 +581,8 @@ func (c *claimTx) stateAfter(world *placement.World, uuid string) (providerState
 	return state, true
 }
 
-// statesAfter returns the known states of the providers after the claims, and
-// the row ids of the others.
+// statesAfter returns the states of the providers after the claims, as far as
+// stateAfter knows them, and the row ids of the other providers.
 func (s *PlacementStore) statesAfter(c *claimTx) (states []providerState, unknown []int64) {
 	world := s.cache.World()
 	for _, uuid := range slices.Sorted(maps.Keys(c.providers)) {

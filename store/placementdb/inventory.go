@@ -40,7 +40,8 @@ func (s *PlacementStore) SetInventory(ctx context.Context,
 	})
 }
 
-// DeleteInventory deletes one inventory of a provider.
+// DeleteInventory deletes one inventory of a provider. It returns ErrInUse if
+// the provider has allocations of the class.
 func (s *PlacementStore) DeleteInventory(ctx context.Context,
 	input placement.InventoryDeletion) (*placement.World, *placement.Provider, error) {
 	if err := problemsOf(placement.ValidateName("input.resourceClass", input.ResourceClass)).Err(); err != nil {

@@ -140,9 +140,9 @@ func limitFields(limits []placement.Limit) sqldb.Fields {
 	})}
 }
 
-// readLimits returns limits with their use: of the projects in args[0], a JSON
-// list, as far as they satisfy the condition where. where may end with an order
-// and a lock.
+// readLimits returns the limits, with their use, that belong to the projects in
+// args[0], a JSON list, and satisfy the SQL condition where. The condition may
+// end with an order and a lock.
 func (s *PlacementStore) readLimits(ctx context.Context, on sqldb.Conn, where string,
 	args ...any) ([]placement.Limit, error) {
 	limits := []placement.Limit{}

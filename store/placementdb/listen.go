@@ -189,7 +189,7 @@ func (f *follower) run(ctx context.Context) {
 			return
 		case n := <-f.listener.NotificationChannel():
 			if f.hear(n) {
-				continue // this process has its own commits
+				continue // the world has the commits of this process already
 			}
 			if n == nil { // reconnected: the random delay spreads the servers
 				pause.For(ctx, rand.N(200*time.Millisecond))

@@ -19,7 +19,7 @@ import (
 // prevented the placing.
 type PlacedOutcome struct {
 	sqldb.RowOutcome[placement.Consumer]
-	// Holds reports which preferences hold for the host.
+	// Holds reports for each preference whether the candidate's root meets it.
 	Holds []bool `json:",omitempty"`
 	// Alternatives are the alternatives that the candidate has for its groups.
 	Alternatives []placement.GroupAlternative `json:",omitempty"`
@@ -38,9 +38,9 @@ var errLost = errors.New("other claims took the chosen candidates")
 var errUnplaced = errors.New("nothing was placed")
 
 // Place chooses candidates for consumers without allocations and claims them,
-// in one transaction. It returns the outcome of each consumer, in order. If a
-// consumer found no candidate, it also returns the world that had no room for
-// the consumer, otherwise nil. If dryRun is set, nothing is stored.
+// in one transaction. It returns the outcome of each consumer, in order. If
+// there was no candidate for a consumer, Place also returns the world that had
+// no room for it, otherwise nil. If dryRun is set, nothing is stored.
 //
 // The choice is made from the world, and judged on locked rows. If other claims
 // were faster, Place chooses again from a newer world. After maxRounds rounds it
@@ -121,7 +121,7 @@ type place struct {
 	// isFinal is whether the last choice saw a fresh world without choices of
 	// others. If such a choice finds no candidate, there is no room.
 	isFinal bool
-	isDone  bool // whether an earlier request with the same key has stored the answer
+	isDone  bool // whether an earlier request with the same idempotency key has stored the answer
 	// beyondLimits is whether the place may exceed the limits of projects.
 	beyondLimits bool
 	choices      placement.Choices
@@ -310,8 +310,8 @@ func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i i
 	return nil, nil
 }
 
-// tryClaim decides one claim in a transaction that is rolled back. It is not a
-// trial of package sqldb, which claims that commit meanwhile would abort.
+// tryClaim decides one claim in a transaction that is rolled back. It does not
+// use a trial of package sqldb, since claims that commit meanwhile abort those.
 func (s *PlacementStore) tryClaim(ctx context.Context, w *waitingClaim) error {
 	if w.choose != nil {
 		if _, err := w.choose(s.cache.World(), false); err != nil {

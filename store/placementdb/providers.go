@@ -28,7 +28,8 @@ type WorldPage[Item any] struct {
 // lengthOf returns a function that returns the length of a list.
 func lengthOf[Item any](list []Item) func() int { return func() int { return len(list) } }
 
-// providerKey returns the sort key of providers for an order.
+// providerKey returns the function that returns a provider's sort key in an
+// order.
 func providerKey(order placement.ProviderOrder) func(*placement.Provider) string {
 	switch order.Field {
 	case "CREATED_AT":

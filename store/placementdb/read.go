@@ -126,7 +126,7 @@ func (g *gathered[T]) add(row int64, item T) {
 	}
 }
 
-// distribute builds the lists.
+// distribute appends each item to the list of its provider.
 func (g *gathered[T]) distribute(list func(*placement.Provider) *[]T) {
 	lengths := make([]int, len(g.states))
 	for i := range g.items {

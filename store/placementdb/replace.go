@@ -79,7 +79,7 @@ type replacing struct {
 	now             time.Time
 	traits, classes map[string]int64         // row ids, by name
 	before          map[int64]*providerState // the locked providers, by row id
-	uuids, names    map[string]int64         // their row ids
+	uuids, names    map[string]int64         // their row ids, by uuid and by name
 	replaced        []replaced
 }
 

@@ -48,8 +48,8 @@ func New(db *sqldb.DB, auditAllocations bool) *PlacementStore {
 }
 
 // AlsoFollow registers a function that updates another in-memory copy. On
-// PostgreSQL the follower runs it after each of its catch ups, on SQLite it
-// never runs. Register it before Load.
+// PostgreSQL the follower's loop runs it after each successful catch up, on
+// SQLite it never runs. Register it before Load.
 func (s *PlacementStore) AlsoFollow(catchUp func(context.Context) error) {
 	s.also = append(s.also, catchUp)
 }

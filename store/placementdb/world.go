@@ -95,9 +95,8 @@ func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 	})
 }
 
-// PublishAll makes the world read the changes of a transaction from the
-// database after the commit. It is for transactions with too many changes to
-// list.
+// PublishAll registers an update of the world from the database after the
+// commit of a transaction. It is for transactions with too many changes to list.
 func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more: true}) }
 
 // publishInOrder updates the world on SQLite, where commits are published in the
@@ -113,7 +112,7 @@ func (s *PlacementStore) publishInOrder(ctx context.Context, commit *ownCommit, 
 	return nil
 }
 
-// errBehind is the error for a writer whose commit the world lacks.
+// errBehind returns the error for a writer whose commit the world lacks.
 func errBehind(err error) error {
 	return problem.Refuse(problem.ErrOutcomeUnknown,
 		"the change was made, but its result cannot be read: the server is behind the database").Because(err)
