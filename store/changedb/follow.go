@@ -48,11 +48,11 @@ type follower struct {
 }
 
 // window is the immutable content of a follower: all rows of the log with an
-// audience from one id, exclusive, to another one, inclusive.
+// audience and from < id <= upTo.
 type window struct {
 	rows       []logRow
 	from, upTo int64
-	lost       int64 // horizon.lost before its rows were read
+	lost       int64 // horizon.lost before the rows were read
 }
 
 // interest describes the rows that a Following waits for: of a kind, for some
@@ -87,8 +87,8 @@ type Following struct {
 	woken     chan struct{}
 	once      sync.Once
 
-	// Guarded by of.waits. isBehind reports whether new rows may have come
-	// since Wait last returned. idle is an id up to which nothing was new.
+	// Guarded by of.waits. isBehind is whether new rows may have come; Wait
+	// clears it. Up to the id idle the log had nothing new for this Following.
 	isBehind bool
 	idle     int64
 }
@@ -285,9 +285,10 @@ func (w *window) page(p page) (changes []*change.Change, seen int64) {
 	return changes, max(p.after, w.upTo)
 }
 
-// with returns a window with further rows, up to an id. It drops the oldest
-// rows if there are too many. The old window stays valid, since the shared rows
-// are never overwritten.
+// with returns a window with further rows, up to an id. Unless isWhole, rows
+// between the old and the further ones are missing, and it drops the old ones.
+// It also drops the oldest rows if there are too many. The old window stays
+// valid, since the shared rows are never overwritten.
 func (w *window) with(rows []logRow, upTo int64, isWhole bool) *window {
 	next := &window{rows: append(w.rows, rows...), from: w.from, upTo: upTo, lost: w.lost}
 	if !isWhole { // rows in between are missing

@@ -21,25 +21,26 @@ const (
 	// settleWithin limits how long a reader waits for transactions that are
 	// about to commit.
 	settleWithin = 200 * time.Millisecond
-	// settlePoll is the interval for checking whether they have ended.
+	// settlePoll is the interval for checking whether these have ended.
 	settlePoll = 5 * time.Millisecond
 	// showWithin limits how long a reader waits for the in-memory copies.
 	showWithin = 3 * time.Second
-	// mostToShow bounds the transactions that are looked up in the in-memory
-	// copies.
+	// mostToShow bounds the transactions that are looked up in an in-memory
+	// copy. If there are more, the copy is updated to all commits.
 	mostToShow = 1000
 )
 
-// horizon tracks the id up to which the log is settled: no lower row can appear
-// any more, and the in-memory copies of this process have the changes of all
-// these rows. So a client that receives a change and then asks for the thing
-// sees the change. On SQLite transactions write one after the other, so all
-// visible rows can be read.
+// horizon tracks the id up to which the log is settled: no further row with this
+// or a lower id can appear, and the in-memory copies of this process have the
+// changes of all rows up to it. So a client that receives a change and then asks
+// for the thing sees the change. On SQLite transactions write one after the
+// other, so no lower id can appear after a visible row.
 //
 // On PostgreSQL a transaction takes changelog.NotingLock before it draws ids, and
 // holds it until its end. So the highest id in a snapshot is settled once all
-// transactions have ended that held the lock after the snapshot was taken. A
-// transaction may become visible before it releases its locks.
+// transactions have ended that held the lock after the snapshot was taken. The
+// snapshot may see some of them already, since a transaction becomes visible
+// before it releases its locks.
 type horizon struct {
 	db       *sqldb.DB
 	isThere  func(ctx context.Context, p change.Position) error // refuses a lost change
@@ -54,7 +55,7 @@ type horizon struct {
 	began    bool            // whether settled is known
 	server   int64           // the run of the database server
 	last     change.Position // of the settled id
-	answered int64           // the newest query with a settled answer
+	answered int64           // the number of the newest query whose highest id is settled
 	waiting  waiting
 }
 
@@ -62,7 +63,8 @@ type horizon struct {
 // nil means all that committed before the call.
 type Show func(ctx context.Context, transactions []changelog.TransactionID) error
 
-// memory is an in-memory copy. Its kinds of things are a list in SQL.
+// memory is an in-memory copy. kinds is the SQL list of the kinds of things in
+// it.
 type memory struct {
 	kinds string
 	show  Show
@@ -86,7 +88,8 @@ type seen struct {
 	holders []string
 }
 
-// waiting is an id that is settled once the holders have ended.
+// waiting is an id that is settled once the holders have ended. asking is the
+// number of the query that returned it.
 type waiting struct {
 	id      int64
 	at      time.Time
@@ -107,8 +110,8 @@ func newHorizon(db *sqldb.DB, memories []memory, isThere func(context.Context, c
 func (h *horizon) upTo() int64 { return h.settled.Load() }
 
 // Settle waits until the commits from before the call are settled. If that
-// takes too long, it returns with an earlier horizon. A Reading sees the
-// horizon from before its start.
+// takes too long, it returns nil, and the horizon is before some of them. A
+// Reading sees the horizon from before its start.
 func (s *ChangeStore) Settle(ctx context.Context) error { return s.horizon.settle(ctx) }
 
 // settledIn returns the id up to which the log is settled: in the Reading of a
@@ -177,8 +180,8 @@ func (h *horizon) advance(ctx context.Context) (open bool, err error) {
 var errNotShown = errors.New("the copies in memory lag behind the change log")
 
 // look queries the highest id and the holders of the lock, and advances the
-// horizon. within limits the time for updating the in-memory copies. The caller
-// holds turn.
+// horizon. within limits the time for updating the in-memory copies; beyond it
+// look returns errNotShown. The caller holds turn.
 func (h *horizon) look(ctx, within context.Context) error {
 	asking := h.asked.Add(1)
 	at, err := h.ask(ctx)
@@ -211,7 +214,8 @@ func (h *horizon) look(ctx, within context.Context) error {
 	if err := h.show(within, before, settled, at.server); err != nil {
 		return fmt.Errorf("%w: %w", errNotShown, err)
 	}
-	// Settled changes may be newer than the snapshot that read their highest id.
+	// Settled changes may be newer than the snapshot that read their highest id,
+	// so only a new statement is sure to see them all.
 	if len(h.db.StandbyReads()) > 0 {
 		if err := h.db.ShowsAll(ctx, h.db.Pool.FollowerPool()); err != nil {
 			return err
@@ -242,7 +246,8 @@ func (h *horizon) meet(ctx context.Context, server int64) error {
 	return nil
 }
 
-// show updates the in-memory copies to the changes of the rows between two ids.
+// show updates the in-memory copies to the rows with after < id <= upTo, or to
+// all commits if no id is known to be settled yet.
 func (h *horizon) show(ctx context.Context, after, upTo, server int64) error {
 	ctx = sqldb.Uncounted(sqldb.Apart(ctx))
 	for _, memory := range h.memories {

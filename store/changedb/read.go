@@ -13,18 +13,17 @@ import (
 	"github.com/cadastre-dev/cadastre/change"
 )
 
-// page is a part of the log for a reader: the changes after one id, up to
-// another one, at most limit.
+// page is a part of the log for a reader: the changes with after < id <= upTo,
+// at most limit.
 type page struct {
 	reader      change.Reader
 	filter      change.Filter
 	after, upTo int64
-	row         time.Time // of the change with the id after, which must exist; zero if it need not
+	row         time.Time // the time of the change with the id after, which must exist; zero if it need not
 	limit       int
 	newestFirst bool
 }
 
-// logRow is a row of the log.
 type logRow struct {
 	id   int64
 	kind change.Kind
@@ -43,8 +42,9 @@ func (r logRow) seenBy(reader change.Reader, filter change.Filter) *change.Chang
 }
 
 // read returns the changes of a page, and whether there are more. It reads one
-// row more than the page size. Rows for other readers do not count: if any were
-// skipped, it reads on. It refuses a page after a lost change.
+// row more than the limit. Rows that the reader does not see do not count: if it
+// skipped any, it reads on. It refuses a page whose change with the id after is
+// lost.
 func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Change, more bool, err error) {
 	for {
 		statement, args := s.statementOf(p)
@@ -103,7 +103,8 @@ func scanRow(rows *sql.Rows) (logRow, error) {
 // statementOf returns the query for a page, or "" if the reader may see none of
 // the wanted changes. The query merges lists that an index delivers in order,
 // so its cost depends only on the page. There is one list for each kind and
-// audience, or one for each key if the filter has keys.
+// audience, or one for each key if the filter has keys. If p.row is set, the
+// query also returns the row with the id after.
 func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 	args = []any{p.after, p.upTo, p.limit + 1}
 	parameter := func(value any) string {
@@ -146,9 +147,9 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 	return strings.Join(lists, " UNION ALL ") + order + ` LIMIT $3`, args
 }
 
-// within returns the condition for one audience and kind between the ids of a
-// page. On PostgreSQL it compares the kind and id as a row value. Otherwise the
-// planner may walk the primary key and read the rows of all other audiences.
+// within returns the condition for the rows of one audience and kind with $1 <
+// id <= $2. On PostgreSQL it compares the kind and id as a row value. Otherwise
+// the planner may walk the primary key and read the rows of all other audiences.
 // The audience is a separate comparison: PostgreSQL ends the scan of an index
 // by the first column of a row value only, so it would read on until the end of
 // the audience.

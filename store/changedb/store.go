@@ -106,7 +106,8 @@ func (s *ChangeStore) checkKept(p change.Position) error {
 		p.At.UTC().Format(time.RFC3339), s.KeepsChanges())
 }
 
-// mustBeThere reports whether the change of a position is too young to be pruned.
+// mustBeThere reports whether a position is of a change that is too young to be
+// pruned.
 func (s *ChangeStore) mustBeThere(p change.Position) bool {
 	return p.ID > 0 && p.Row.After(s.Now().Add(-s.KeepsChanges()))
 }
@@ -135,21 +136,21 @@ func refuseLost() error {
 		"read the current state, then continue from the cursor \"latest\"")
 }
 
-// asOfNow returns a position at which a viewer has seen everything settled so
-// far. Its time is truncated to the hour, so that repeated requests without new
-// changes mostly return the same cursor. With a retention below ten hours, it is
-// truncated to a tenth of the retention.
+// asOfNow returns the position p with the current time, for a viewer who has
+// seen everything settled so far. The time is truncated to the hour, so that
+// repeated requests without new changes mostly return the same cursor. With a
+// retention below ten hours, it is truncated to a tenth of the retention.
 func (s *ChangeStore) asOfNow(p change.Position) change.Position {
 	p.At = s.Now().Truncate(min(time.Hour, s.KeepsChanges()/10))
 	return p
 }
 
-// Changes returns the next changes after a position that the viewer may see, at
-// most limit, in commit order, and whether there are more. They include all
-// commits from before the call, unless a transaction takes too long to commit or
-// an in-memory copy to be updated; then the list ends before them. In a
-// sqldb.Reading they include the commits that were settled before the Reading
-// began; see Settle.
+// Changes returns the next changes after a position that match the filter and
+// that the viewer may see, at most limit, in commit order, and whether there are
+// more. All commits from before the call count. But if a transaction takes too
+// long to commit, or an in-memory copy to be updated, the list ends before the
+// first change that is not settled. In a sqldb.Reading the commits count that
+// were settled before the Reading began; see Settle.
 func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position,
 	limit int) (changes []*change.Change, more bool, err error) {
 	if err := s.checkKept(after); err != nil {
@@ -166,9 +167,9 @@ func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after c
 	return s.read(ctx, of)
 }
 
-// Latest returns the position of the newest change that the viewer may see. A
-// client that reads the current state in the same Reading or later, and
-// continues from here, misses nothing.
+// Latest returns the position of the newest change that matches the filter and
+// that the viewer may see. A client that reads the current state in the same
+// Reading or later, and continues from this position, misses nothing.
 func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.Position, error) {
 	upTo, err := s.settledIn(ctx)
 	if err != nil {
@@ -181,7 +182,8 @@ func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.
 	return s.asOfNow(newest[0].Position()), nil
 }
 
-// HasChanges reports whether the viewer may see any change up to a position.
+// HasChanges reports whether any change up to a position, itself included,
+// matches the filter and may be seen by the viewer.
 func (s *ChangeStore) HasChanges(ctx context.Context, filter change.Filter, upTo change.Position) (bool, error) {
 	_, more, err := s.read(ctx, page{reader: s.reader(ctx), filter: filter, upTo: upTo.ID, newestFirst: true})
 	return more, err
@@ -189,7 +191,8 @@ func (s *ChangeStore) HasChanges(ctx context.Context, filter change.Filter, upTo
 
 // After returns the position from which to continue, after Changes returned
 // changes and more for a position. It is the position of the last change, or the
-// given one without changes. Unless more is set, it is also as of now.
+// given one without changes. Unless more is set, its time is the current one;
+// see asOfNow.
 func (s *ChangeStore) After(position change.Position, changes []*change.Change, more bool) change.Position {
 	if len(changes) > 0 {
 		position = changes[len(changes)-1].Position()
