@@ -69,8 +69,8 @@ func NamespaceCondition(viewer access.Viewer, column func(string) string) *entsq
 	)
 }
 
-// InNamespacesSeenBy keeps the rows in namespaces that are public or that a set
-// of projects may see. isAmong returns the condition that a column has one of
+// InNamespacesSeenBy keeps the rows in namespaces that are public or that any of
+// some projects may see. isAmong returns the condition that a column has one of
 // these projects. The viewer does not matter.
 func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.Predicate) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
@@ -164,9 +164,9 @@ func SeesPlacement(ctx context.Context) error {
 	return access.ViewerFrom(ctx).Require(access.RulePlacementRead, "reading placement")
 }
 
-// Consumers keeps the consumers of the viewer's project, or all for a viewer
-// who may read the consumers of any project. Allocations and usages are visible
-// with their consumer.
+// Consumers keeps the consumers of the viewer's project, or all if
+// SeesEveryConsumer. A viewer who may not read placement sees none. Allocations
+// and usages are visible with their consumer.
 func Consumers(ctx context.Context) predicate.Consumer {
 	viewer := access.ViewerFrom(ctx)
 	return func(s *entsql.Selector) {
