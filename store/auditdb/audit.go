@@ -77,9 +77,9 @@ func (s *AuditStore) AuditEventsByUUID(ctx context.Context, uuids []string) (map
 	return paging.ByID(rows, err, "audit events", auditNoun, func(row *ent.AuditEvent) string { return row.UUID })
 }
 
-// keptEvents hides expired events that are not deleted yet, and events before a
-// time. It is one condition, because SQLite would use an index for only one of
-// two.
+// keptEvents hides expired events that are not deleted yet, and events before
+// since, if that is set. It is one condition, because SQLite would use an index
+// for only one of two.
 func (s *AuditStore) keptEvents(since *time.Time) predicate.AuditEvent {
 	from := s.Now().Add(-s.auditRetention)
 	if since != nil && since.After(from) {
