@@ -12,8 +12,8 @@ import (
 )
 
 // Content is initial content for an empty database. Things refer to each other
-// by name and uuid. Its fields are written in their order, so references point
-// to earlier fields.
+// by name and uuid, and only to things in the same or an earlier field, since
+// the fields are written in their order.
 type Content struct {
 	Definitions     []string // definition documents
 	ResourceTypes   []string // in addition to the built-in ones

@@ -55,7 +55,7 @@ type Options struct {
 	AuditRetention time.Duration
 	// AuditAllocations makes audit events show allocations of consumers.
 	AuditAllocations bool
-	// Definitions are the rules for writing definitions, and their limits.
+	// Definitions say who may write definitions, and how many.
 	Definitions DefinitionOptions
 	// Log is the logger; nil is slog.Default().
 	Log *slog.Logger
@@ -65,8 +65,7 @@ type Options struct {
 
 // Types of the packages below, for callers.
 type (
-	// DefinitionOptions are the rules for writing definitions, and their
-	// limits.
+	// DefinitionOptions say who may write definitions, and how many.
 	DefinitionOptions = metadefdb.DefinitionOptions
 	// ResourceOptions are the operator's rules for resources.
 	ResourceOptions = resourcedb.Options
@@ -110,7 +109,8 @@ const (
 // Reading controls the consistency of an operation's reads.
 type Reading = sqldb.Reading
 
-// Places is how many operations may hold a connection at the same time.
+// Places is how many operations may hold a connection at the same time without
+// waiting.
 type Places = sqldb.Places
 
 // DefaultCacheBytes is the default of Options.CacheBytes.
@@ -119,8 +119,8 @@ const DefaultCacheBytes = sqldb.DefaultCacheBytes
 // DryRun returns a context in which, if dryRun is set, mutations store nothing.
 func DryRun(ctx context.Context, dryRun bool) context.Context { return sqldb.DryRun(ctx, dryRun) }
 
-// Searching returns a context for slow reads. They use a separate pool, so that
-// cheap statements do not wait for them.
+// Searching returns a context for slow reads outside of transactions. They use a
+// separate pool, so that cheap statements do not wait for them.
 func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx) }
 
 // WithoutTimes returns a context in which lists omit the creation and update
@@ -128,11 +128,12 @@ func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx
 // row.
 func WithoutTimes(ctx context.Context) context.Context { return sqldb.WithoutTimes(ctx) }
 
-// PositionHeader is the name of the HTTP header with a position; see After.
+// PositionHeader is the name of the HTTP header with the position of a response
+// in the history of the database; see After.
 const PositionHeader = sqldb.PositionHeader
 
-// After returns a context whose reads see all commits before a position; see
-// sqldb.After.
+// After returns a context whose reads see all commits that were confirmed before
+// the response with the given position; "" is none. It refuses anything else.
 func After(ctx context.Context, position string) (context.Context, error) {
 	return sqldb.After(ctx, position)
 }
@@ -145,7 +146,7 @@ const IdempotencyKeyHeader = sqldb.IdempotencyKeyHeader
 func AtField(ctx context.Context, field string) context.Context { return sqldb.AtField(ctx, field) }
 
 // CountStatements returns a context that counts SQL statements, without
-// transaction control, and a function that returns the count.
+// transaction control, and a function that returns the count since the call.
 func CountStatements(ctx context.Context) (context.Context, func() int) {
 	ctx, counted := sqldb.Measure(ctx)
 	return ctx, func() int {
@@ -154,11 +155,12 @@ func CountStatements(ctx context.Context) (context.Context, func() int) {
 	}
 }
 
-// Decisions returns how queries were answered under a context of Measure.
+// Decisions returns how queries for resources were answered under a context of
+// Measure, each way once; see sqldb.Decided.
 func Decisions(ctx context.Context) []string { return sqldb.Decisions(ctx) }
 
 // Measure returns a context that counts SQL statements and returned rows, and a
-// function that returns both counts.
+// function that returns both counts since the call.
 func Measure(ctx context.Context) (context.Context, func() (statements, rows int64)) {
 	return sqldb.Measure(ctx)
 }
@@ -168,7 +170,7 @@ func Measure(ctx context.Context) (context.Context, func() (statements, rows int
 func StopBeyond(ctx context.Context, rows int64, stop func()) { sqldb.StopBeyond(ctx, rows, stop) }
 
 // EachStatement returns a context that passes each statement with its arguments
-// to a function. Calls may be concurrent.
+// to a function. Calls of the function may be concurrent.
 func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {
 	return sqldb.EachStatement(ctx, each)
 }
