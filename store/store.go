@@ -119,8 +119,8 @@ const DefaultCacheBytes = sqldb.DefaultCacheBytes
 // DryRun returns a context in which, if dryRun is set, mutations store nothing.
 func DryRun(ctx context.Context, dryRun bool) context.Context { return sqldb.DryRun(ctx, dryRun) }
 
-// Searching returns a context for slow reads outside of transactions. They use a
-// separate pool, so that cheap statements do not wait for them.
+// Searching returns a context for slow reads outside of transactions. They use
+// a separate pool, so that cheap statements do not wait for them.
 func Searching(ctx context.Context) context.Context { return sqldb.Searching(ctx) }
 
 // WithoutTimes returns a context in which lists omit the creation and update
@@ -132,8 +132,9 @@ func WithoutTimes(ctx context.Context) context.Context { return sqldb.WithoutTim
 // in the history of the database; see After.
 const PositionHeader = sqldb.PositionHeader
 
-// After returns a context whose reads see all commits that were confirmed before
-// the response with the given position; "" is none. It refuses anything else.
+// After returns a context whose reads see all commits that were confirmed
+// before the response with the given position; "" is none. It refuses anything
+// else.
 func After(ctx context.Context, position string) (context.Context, error) {
 	return sqldb.After(ctx, position)
 }

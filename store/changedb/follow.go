@@ -75,7 +75,7 @@ type Following struct {
 	of     *follower
 	filter change.Filter
 	reader change.Reader    // set by the first Next
-	after  *change.Position // until the first Next
+	after  *change.Position // the given position; nil after the first Next
 	// last is the position of the last change that Next returned, at first the
 	// given one. Reading starts there again if the database has lost changes.
 	last change.Position
@@ -271,7 +271,7 @@ func (f *follower) publish(next *window, rows []logRow, known bool) {
 }
 
 // page returns the changes of a page, like read, and the id up to which it read
-// the rows.
+// the rows. It reads up to w.upTo, not to p.upTo.
 func (w *window) page(p page) (changes []*change.Change, seen int64) {
 	first := sort.Search(len(w.rows), func(i int) bool { return w.rows[i].id > p.after })
 	for _, row := range w.rows[first:] {

@@ -30,11 +30,11 @@ const (
 	mostToShow = 1000
 )
 
-// horizon tracks the id up to which the log is settled: no further row with this
-// or a lower id can appear, and the in-memory copies of this process have the
-// changes of all rows up to it. So a client that receives a change and then asks
-// for the thing sees the change. On SQLite transactions write one after the
-// other, so no lower id can appear after a visible row.
+// horizon tracks the id up to which the log is settled: no further row with
+// this or a lower id can appear, and the in-memory copies of this process have
+// the changes of all rows up to it. So a client that receives a change and then
+// asks for the thing sees the change. On SQLite transactions write one after
+// the other, so no lower id can appear after a visible row.
 //
 // On PostgreSQL a transaction takes changelog.NotingLock before it draws ids, and
 // holds it until its end. So the highest id in a snapshot is settled once all

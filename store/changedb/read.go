@@ -42,9 +42,9 @@ func (r logRow) seenBy(reader change.Reader, filter change.Filter) *change.Chang
 }
 
 // read returns the changes of a page, and whether there are more. It reads one
-// row more than the limit. Rows that the reader does not see do not count: if it
-// skipped any, it reads on. It refuses a page whose change with the id after is
-// lost.
+// row more than the limit. Rows that the reader does not see do not count: if
+// it skipped any, it reads on. It refuses a page whose change with the id after
+// is lost.
 func (s *ChangeStore) read(ctx context.Context, p page) (changes []*change.Change, more bool, err error) {
 	for {
 		statement, args := s.statementOf(p)
@@ -149,10 +149,10 @@ func (s *ChangeStore) statementOf(p page) (statement string, args []any) {
 
 // within returns the condition for the rows of one audience and kind with $1 <
 // id <= $2. On PostgreSQL it compares the kind and id as a row value. Otherwise
-// the planner may walk the primary key and read the rows of all other audiences.
-// The audience is a separate comparison: PostgreSQL ends the scan of an index
-// by the first column of a row value only, so it would read on until the end of
-// the audience.
+// the planner may walk the primary key and read the rows of all other
+// audiences. The audience is a separate comparison: PostgreSQL ends the scan of
+// an index by the first column of a row value only, so it would read on until
+// the end of the audience.
 func (s *ChangeStore) within(audience string, kind change.Kind) string {
 	if s.Postgres() {
 		return fmt.Sprintf("audience = %[1]s AND (kind, id) > ('%[2]s', $1::bigint) AND (kind, id) <= ('%[2]s', $2::bigint)",

@@ -146,11 +146,11 @@ func (s *ChangeStore) asOfNow(p change.Position) change.Position {
 }
 
 // Changes returns the next changes after a position that match the filter and
-// that the viewer may see, at most limit, in commit order, and whether there are
-// more. All commits from before the call count. But if a transaction takes too
-// long to commit, or an in-memory copy to be updated, the list ends before the
-// first change that is not settled. In a sqldb.Reading the commits count that
-// were settled before the Reading began; see Settle.
+// that the viewer may see, at most limit, in commit order, and whether there
+// are more. They include all commits from before the call. But if a transaction
+// takes too long to commit, or an in-memory copy to be updated, the list ends
+// before the first change that is not settled. In a sqldb.Reading they include
+// the commits that were settled before the Reading began; see Settle.
 func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after change.Position,
 	limit int) (changes []*change.Change, more bool, err error) {
 	if err := s.checkKept(after); err != nil {

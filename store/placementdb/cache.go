@@ -115,9 +115,9 @@ func (c *worldCache) Next() <-chan struct{} {
 // Apply updates the world to a snapshot. It keeps what newer commits of this
 // process changed. If the snapshot lacks something that such a commit was built
 // on, Apply changes nothing and returns false, and the caller must take a later
-// snapshot. It does the same if r.only is a world that was replaced. The snapshot
-// must come from the same run of the server as the world. If it is older than
-// the world's, Apply changes nothing and returns true.
+// snapshot. It does the same if r.only is a world that was replaced. The
+// snapshot must come from the same run of the server as the world. If it is
+// older than the world's, Apply changes nothing and returns true.
 func (c *worldCache) Apply(r reading) bool {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -266,8 +266,9 @@ func (c *worldCache) advance(world *placement.World, update *worldUpdate, upTo c
 // changed after the snapshot; none for a later run of the server, since the
 // database has lost the commits that this run does not see. ok is false if the
 // snapshot does not fit the commits: it saw another row than they were built
-// on, or the order of its run and the world's is unknown. In the latter case, a
-// snapshot fits once later transactions have passed the numbers of the commits.
+// on, or the order of its run and the world's is unknown. If the order is
+// unknown, a snapshot fits once later transactions have passed the numbers of
+// the commits.
 func (c *worldCache) staysAhead(r *reading) (stays map[string]bool, ok bool) {
 	stays = map[string]bool{}
 	held := c.held.Load()

@@ -57,8 +57,8 @@ func (u *worldUpdate) carry(from, to *placement.World, uuid string) {
 }
 
 // follows reports whether a world has the states that a commit was built on. It
-// returns false for a commit that does not list all its changes, or that changed
-// names, since names have no versions.
+// returns false for a commit that does not list all its changes, or that
+// changed names, since names have no versions.
 func (c *ownCommit) follows(world *placement.World) bool {
 	if c.more || c.changesNames() {
 		return false

@@ -268,8 +268,8 @@ func replayClaims(tx *sqldb.Tx, claims []*waitingClaim) (others []*waitingClaim,
 	return others, nil
 }
 
-// recordConsumers records an audit event for each consumer. before is the result
-// of contentsOf before the mutation.
+// recordConsumers records an audit event for each consumer. before is the
+// result of contentsOf before the mutation.
 func (s *PlacementStore) recordConsumers(ctx context.Context, c *claimTx, mutation string,
 	consumers []string, before map[string]any) {
 	after := s.contentsOf(c, consumers)

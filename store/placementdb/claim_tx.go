@@ -226,7 +226,7 @@ func (s *PlacementStore) lockConsumers(ctx context.Context, c *claimTx,
 }
 
 // lockProviders locks providers, reads their inventories, and returns both for
-// the ledger. With unlessExist it locks and returns no provider if one of the
+// the ledger. With unlessExist it neither locks nor returns any if one of the
 // consumers of the claims exists. It also finds out whether the projects have
 // limits, and whether refusals are kept for the consumers. FOR KEY SHARE locks
 // the table of limits against SetLimits, even without a row, before the

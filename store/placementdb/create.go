@@ -69,8 +69,8 @@ func (s *PlacementStore) createProviders(ctx context.Context, mutation string, i
 	return s.inTrees(ctx, outcomes), outcomes, nil
 }
 
-// inTrees replaces the written providers in outcomes by the ones with their root
-// in the world after the write, see inTree. It returns this world.
+// inTrees replaces the written providers in outcomes by the ones with their
+// root in the world after the write, see inTree. It returns this world.
 func (s *PlacementStore) inTrees(ctx context.Context, outcomes []ProviderOutcome) *placement.World {
 	var all []*placement.Provider
 	for i := range outcomes {

@@ -15,7 +15,8 @@ import (
 )
 
 // DeleteResourceProvider deletes a provider, which must have no children and no
-// allocations. It returns the provider as it was, with a world that contains it.
+// allocations. It returns the provider as it was, with a world that contains
+// it.
 func (s *PlacementStore) DeleteResourceProvider(ctx context.Context,
 	uuid string) (*placement.World, *placement.Provider, error) {
 	world, deleted, err := s.DeleteResourceProviders(ctx, placement.TreeDeletion{Provider: uuid})
@@ -27,8 +28,8 @@ func (s *PlacementStore) DeleteResourceProvider(ctx context.Context,
 
 // DeleteResourceProviders deletes a provider, or its whole subtree if
 // WithDescendants is set. It deletes nothing if one of them has allocations, or
-// a child that would stay. It returns the providers as they were, parents before
-// their children, with a world that contains them.
+// a child that would stay. It returns the providers as they were, parents
+// before their children, with a world that contains them.
 func (s *PlacementStore) DeleteResourceProviders(ctx context.Context,
 	deletion placement.TreeDeletion) (*placement.World, []*placement.Provider, error) {
 	var deleted []*placement.Provider

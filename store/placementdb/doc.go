@@ -24,9 +24,9 @@
 // nothing has changed since, it may move the process's world forward to its
 // snapshot. A catch up with an older snapshot then changes nothing.
 //
-// On SQLite one process uses the file. It adds its commits to the world in their
-// order. After each, the world counts as the world of a snapshot that sees the
-// commit.
+// On SQLite one process uses the file. It adds its commits to the world in
+// their order. After each, the world counts as the world of a snapshot that
+// sees the commit.
 //
 // # What holds
 //

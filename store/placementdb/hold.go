@@ -85,9 +85,9 @@ func (s *PlacementStore) writeConfirmed(ctx context.Context, c *claimTx, uuids [
 // ended, and old refusals of places. Close stops it. Each server of a database
 // does this.
 //
-// A server searches for ended holds when the first known hold ends, and at least
-// every idlePoll. It also searches after its own claims with holds, and after
-// commits of other servers, which notify it.
+// A server searches for ended holds when the first known hold ends, and at
+// least every idlePoll. It also searches after its own claims with holds, and
+// after commits of other servers, which notify it.
 func (s *PlacementStore) ReleaseHolds() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

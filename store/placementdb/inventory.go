@@ -64,8 +64,8 @@ func (s *PlacementStore) DeleteInventory(ctx context.Context,
 }
 
 // replaceInventory locks a provider and replaces its inventory of one class by
-// the result of a function. The function gets that inventory, or nil if there is
-// none; an empty result deletes it.
+// the result of a function. The function gets that inventory, or nil if there
+// is none; an empty result deletes it.
 func (s *PlacementStore) replaceInventory(ctx context.Context, r *replacing, uuid string, generation *int64,
 	class string, by func(*placement.Inventory) ([]placement.Inventory, error)) error {
 	before, err := s.lockProvider(ctx, r, uuid, generation)

@@ -35,9 +35,9 @@ func (s *PlacementStore) Limits(ctx context.Context, project string) ([]*placeme
 }
 
 // FirstLimits returns limits with their use, ordered by project, class and
-// trait. It takes whole projects that the viewer sees, in order, as long as they
-// have at most the given number of limits together. isAll reports whether it
-// took all projects.
+// trait. It takes whole projects that the viewer sees, in order, as long as
+// they have at most the given number of limits together. isAll reports whether
+// it took all projects.
 func (s *PlacementStore) FirstLimits(ctx context.Context, most int) (limits []placement.Limit, isAll bool, err error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, false, err

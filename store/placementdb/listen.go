@@ -99,8 +99,8 @@ func (f *follower) subscribe(ctx context.Context) {
 }
 
 // hear reports whether this process sent the notification n. If so, it notes
-// that the connection listens. Only the arrival proves this: a pooler may accept
-// LISTEN and deliver nothing.
+// that the connection listens. Only the arrival proves this: a pooler may
+// accept LISTEN and deliver nothing.
 func (f *follower) hear(n *pq.Notification) (own bool) {
 	if n == nil || n.Extra != f.name {
 		return false

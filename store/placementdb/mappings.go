@@ -43,8 +43,8 @@ func mappingsOf(text *string) ([]placement.Mapping, error) {
 }
 
 // MappingsOfConsumers returns the mappings of the consumers that the viewer
-// sees, by uuid of the consumer, each list ordered by suffix. A consumer without
-// mappings is absent. Mappings may name deleted providers.
+// sees, by uuid of the consumer, each list ordered by suffix. A consumer
+// without mappings is absent. Mappings may name deleted providers.
 func (s *PlacementStore) MappingsOfConsumers(ctx context.Context,
 	uuids []string) (map[string][]placement.Mapping, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {

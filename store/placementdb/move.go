@@ -21,8 +21,8 @@ type AppliedMove struct {
 // errUnmoved means that no move was made: the outcomes say why.
 var errUnmoved = errors.New("nothing was moved")
 
-// ApplyPlan makes moves, one after the other, each committed before the next. It
-// returns the outcome of each, in order. If it returns an error, it may have
+// ApplyPlan makes moves, one after the other, each committed before the next.
+// It returns the outcome of each, in order. If it returns an error, it may have
 // made the first moves; another call reports these as done.
 //
 // A dry run judges all moves in one transaction, each after those before it.

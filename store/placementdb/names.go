@@ -63,9 +63,9 @@ func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (
 	return &placement.ResourceClass{Name: name, Custom: true}, s.deleteName(ctx, classNames, name)
 }
 
-// RenameResourceClass replaces a custom resource class by one with another name.
-// It returns ErrInUse if a provider has an inventory of the class. It needs the
-// permission of createResourceClass.
+// RenameResourceClass replaces a custom resource class by one with another
+// name. It returns ErrInUse if a provider has an inventory of the class. It
+// needs the permission of createResourceClass.
 func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to string) (*placement.ResourceClass, error) {
 	problems := append(placement.ValidateCustomName("input.name", name),
 		placement.ValidateCustomName("input.newName", to)...)

@@ -43,8 +43,8 @@ var errUnplaced = errors.New("nothing was placed")
 // no room for it, otherwise nil. If dryRun is set, nothing is stored.
 //
 // The choice is made from the world, and judged on locked rows. If other claims
-// were faster, Place chooses again from a newer world. After maxRounds rounds it
-// returns ErrUnavailable.
+// were faster, Place chooses again from a newer world. After maxRounds rounds
+// it returns ErrUnavailable.
 func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
 	dryRun bool) ([]PlacedOutcome, *placement.World, error) {
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {

@@ -17,7 +17,7 @@ import (
 // policies. On PostgreSQL places whose policies concern a common consumer, or
 // groups of the same project, are decided one after the other: the later one
 // reads where the earlier one placed. Locks of rows are not enough, since new
-// consumers have none and two hosts no common row.
+// consumers have no row, and two hosts have no row in common.
 const policyKey = 7_261_007
 
 // peers are the consumers of policies as a transaction sees them.

@@ -151,8 +151,8 @@ func (s *PlacementStore) ConsumerByUUID(ctx context.Context, uuid string) (*plac
 	return found[uuid], nil
 }
 
-// ConsumersByUUID returns, by uuid, the consumers that exist and that the viewer
-// sees.
+// ConsumersByUUID returns, by uuid, the consumers that exist and that the
+// viewer sees.
 func (s *PlacementStore) ConsumersByUUID(ctx context.Context, uuids []string) (map[string]*placement.Consumer, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {
 		return nil, err
@@ -186,7 +186,8 @@ func scanConsumer(rows *sql.Rows, more ...any) (int64, *placement.Consumer, erro
 }
 
 // AllocationsOfConsumers returns the allocations of the consumers that the
-// viewer sees, by uuid of the consumer, each list ordered by provider and class.
+// viewer sees, by uuid of the consumer, each list ordered by provider and
+// class.
 func (s *PlacementStore) AllocationsOfConsumers(ctx context.Context,
 	uuids []string) (map[string][]*placement.Allocation, error) {
 	if err := visible.SeesPlacement(ctx); err != nil {

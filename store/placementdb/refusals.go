@@ -20,7 +20,7 @@ const (
 	refusalsKept = 24 * time.Hour
 	// refusalsSwept is the interval at which a server deletes old refusals.
 	refusalsSwept = 10 * time.Minute
-	// maxRefusals bounds the kept refusals: a sweep deletes the oldest beyond.
+	// maxRefusals bounds the kept refusals: a sweep deletes the oldest beyond it.
 	maxRefusals = 20_000
 	// maxRefusal is the maximum number of bytes of a stored refusal. A larger
 	// one is stored without its explanation.
@@ -168,9 +168,9 @@ func (p storedProblem) problem() problem.Problem {
 	return problem.Problem{Kind: kind, Field: p.Field, Message: p.Message}
 }
 
-// Explanation explains why there was no room, without near misses whose provider
-// the world lacks. It returns nil if another rule refused the place, or if no
-// explanation was stored.
+// Explanation explains why there was no room, without near misses whose
+// provider the world lacks. It returns nil if another rule refused the place,
+// or if no explanation was stored.
 func (r *PlaceRefusal) Explanation(world *placement.World) *placement.Explanation {
 	if !r.stored.Explained {
 		return nil

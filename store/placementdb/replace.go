@@ -87,8 +87,8 @@ type replacing struct {
 type replaced struct{ before, after *providerState }
 
 // readForReplacement reads the providers of replacements, and the traits and
-// classes that the replacements name. It locks all of them until the transaction
-// ends.
+// classes that the replacements name. It locks all of them until the
+// transaction ends.
 func (s *PlacementStore) readForReplacement(ctx context.Context, r *replacing,
 	items []placement.Replacement) (err error) {
 	var uuids, providers, traits, classes []string

@@ -21,8 +21,8 @@ import (
 
 // Survival returns a page of the losses of the trees, aggregates or capability
 // values of the providers that match a filter in a foreseen world; nil is the
-// stored one. It also returns how many losses of the whole list leave a consumer
-// without a place. Only consumers that the viewer sees count. See
+// stored one. It also returns how many losses of the whole list leave a
+// consumer without a place. Only consumers that the viewer sees count. See
 // ResourceProviders for problems. By default any role may call it.
 func (s *PlacementStore) Survival(
 	ctx context.Context, foreseen *placement.Foreseen,
@@ -81,9 +81,9 @@ func (s *PlacementStore) worldOf(ctx context.Context, foreseen *placement.Forese
 	return s.World(ctx)
 }
 
-// DrainPlan returns where the consumers of the trees of some providers go, with
-// the world that the plan is for. It moves only consumers that the viewer sees.
-// By default any role may call it.
+// DrainPlan returns the moves of the consumers off the trees of some providers,
+// with the world that the plan is for. It moves only consumers that the viewer
+// sees. By default any role may call it.
 func (s *PlacementStore) DrainPlan(ctx context.Context,
 	draining *placement.Draining) (*placement.World, *placement.DrainPlan, error) {
 	world, err := s.World(ctx)
@@ -117,9 +117,9 @@ func (s *PlacementStore) CheckRebalancing(world *placement.World, of *placement.
 	return problemsIn(world, of.Validate(world))
 }
 
-// RebalancePlan returns moves after which more fits, for a rebalancing without
-// problems in a world. It moves only consumers that the viewer sees. By default
-// any role may call it.
+// RebalancePlan returns moves after which more consumers of the requests fit.
+// The rebalancing must have no problems in the world. Only consumers that the
+// viewer sees are moved. By default any role may call it.
 func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World,
 	of *placement.Rebalancing) (*placement.RebalancePlan, error) {
 	generations := map[string]int64{}

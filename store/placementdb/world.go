@@ -96,7 +96,8 @@ func (s *PlacementStore) publish(tx *sqldb.Tx, commit ownCommit) {
 }
 
 // PublishAll registers an update of the world from the database after the
-// commit of a transaction. It is for transactions with too many changes to list.
+// commit of a transaction. It is for transactions with too many changes to
+// list.
 func (s *PlacementStore) PublishAll(tx *sqldb.Tx) { s.publish(tx, ownCommit{more: true}) }
 
 // publishInOrder updates the world on SQLite, where commits are published in the

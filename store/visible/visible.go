@@ -69,9 +69,9 @@ func NamespaceCondition(viewer access.Viewer, column func(string) string) *entsq
 	)
 }
 
-// InNamespacesSeenBy keeps the rows in namespaces that are public or that any of
-// some projects may see. isAmong returns the condition that a column has one of
-// these projects. The viewer does not matter.
+// InNamespacesSeenBy keeps the rows in namespaces that are public or that any
+// of some projects may see. isAmong returns the condition that a column has one
+// of these projects. The viewer does not matter.
 func InNamespacesSeenBy(isAmong func(s *entsql.Selector, column string) *entsql.Predicate) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		build := entsql.Dialect(s.Dialect())
