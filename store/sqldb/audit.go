@@ -57,8 +57,8 @@ const (
 	// eventBytesAtOnce bounds the JSON of the events in one statement. A single
 	// event may be larger.
 	eventBytesAtOnce = 8 << 20
-	// fewNotes bounds the parameters of a statement that writes notes. Above
-	// it, the rows are JSON lists in one parameter.
+	// fewNotes bounds the parameters of a statement that has one for each value
+	// of its events or changes. Beyond it, the rows are one JSON parameter.
 	fewNotes = 32
 )
 
@@ -98,7 +98,7 @@ func (tx *Tx) flushWith(ctx context.Context, changed []changelog.Row) error {
 }
 
 // writeNotes inserts rows into the audit log and the log of changes, in one
-// round trip.
+// round trip. If there are changes, it sets the ID of the transaction.
 func (tx *Tx) writeNotes(ctx context.Context, events [][]any, changed []changelog.Row) error {
 	var statements []string
 	var args []any
@@ -175,14 +175,14 @@ func (tx *Tx) writePostgresNotes(ctx context.Context, statements []string, chang
 	case err == nil && setting == "on":
 		return readOnly.refuse(nil)
 	case err == nil && tx.ID.Server != 0:
-		_, err = tx.db.branchOf(ctx, tx, tx.ID.Server) // a server of the past would lose it
+		_, err = tx.db.branchOf(ctx, tx, tx.ID.Server) // a server of the past would lose the commit
 	}
 	return err
 }
 
-// readOnlySetting reads the setting with which an operator makes PostgreSQL
-// read-only. The driver begins write transactions explicitly as READ WRITE, so
-// the setting alone would not stop them.
+// readOnlySetting is the SQL expression for the setting with which an operator
+// makes PostgreSQL read-only. The driver begins write transactions explicitly as
+// READ WRITE, so the setting alone would not stop them.
 const readOnlySetting = `current_setting('default_transaction_read_only')`
 
 // eventRow returns an event as a row of the audit log, and the size of its

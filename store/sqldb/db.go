@@ -28,7 +28,7 @@ type DB struct {
 	Pool      *Database
 	Driver    dialect.Driver // of Ent
 	Ent       *ent.Client
-	lock      *flock.Flock  // on a SQLite file, which one process uses at a time; nil on PostgreSQL
+	lock      *flock.Flock  // on a SQLite file, which one process uses at a time; nil on PostgreSQL and with InUse
 	turn      chan struct{} // on SQLite, held by the write transaction
 	Clock     func() time.Time
 	Log       *slog.Logger
@@ -116,7 +116,7 @@ func (d *DB) Pools() map[string]*sql.DB {
 }
 
 // ListenAddress returns the URL of a PostgreSQL database for notifications, with
-// the session settings.
+// the session settings; "" on SQLite.
 func (d *DB) ListenAddress() string { return d.Pool.listenAddress }
 
 // keepLog opens a SQLite connection that stays open. SQLite deletes its WAL
@@ -149,16 +149,17 @@ type keptKinds struct {
 }
 
 // FollowKinds registers a function that runs after each transaction of this
-// process that changes things of some kinds, and before the writer gets its
-// answer. The writer gets its error. On SQLite the calls are in commit order.
-// Register it before the first write.
+// process that changes things of some kinds, also one with an Uncertain outcome,
+// before Write returns. If the function fails, Write returns ErrOutcomeUnknown.
+// On SQLite the calls are in commit order. Register it before the first write.
 func (d *DB) FollowKinds(follow func(ctx context.Context, transaction changelog.TransactionID, outcome Outcome) error,
 	kinds ...string) {
 	d.kinds = append(d.kinds, keptKinds{kinds, follow})
 }
 
-// Start starts the background jobs, which run until Close: they delete expired
-// idempotency keys and old changes, read the table sizes, and try the standbys.
+// Start keeps SQLite's WAL open, and starts the background jobs, which run until
+// Close: they delete expired idempotency keys and old changes, read the table
+// sizes, and try the standbys.
 func (d *DB) Start(ctx context.Context) error {
 	if err := d.keepLog(ctx); err != nil {
 		return fmt.Errorf("keep the write-ahead log of the database file: %w", err)
@@ -179,8 +180,9 @@ func (d *DB) Start(ctx context.Context) error {
 func (d *DB) UntilClose(stop func()) { d.background = append(d.background, stop) }
 
 // Repeat runs a function soon and then at an interval, until the caller calls
-// stop. The first runs of all functions take turns, so that a start needs few
-// connections. It logs errors as warnings with the given message.
+// stop, which cancels a current run and waits for it. The first runs of all
+// functions take turns, so that the start of the server needs few connections.
+// Errors are logged as warnings with the given message.
 func (d *DB) Repeat(every time.Duration, warning string, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

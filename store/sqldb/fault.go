@@ -31,7 +31,7 @@ const (
 	vanished     fault = "the database file was removed or replaced"
 )
 
-// again returns when clients should retry.
+// again returns how long clients should wait before they retry.
 func (f fault) again() time.Duration {
 	if f == unreachable {
 		return retryAfter
@@ -165,7 +165,8 @@ func (d *DB) CheckWritable(ctx context.Context) error {
 	return nil
 }
 
-// checkPostgresWritable asks PostgreSQL whether this role may write.
+// checkPostgresWritable returns a refusal if the server is a standby or read-only,
+// or if the role lacks privileges on tables.
 func (d *DB) checkPostgresWritable(ctx context.Context) error {
 	setting := ""
 	err := d.followerQuery(ctx, `SELECT CASE WHEN pg_is_in_recovery() THEN 'on' ELSE `+readOnlySetting+` END`,
@@ -196,7 +197,7 @@ func (d *DB) followerQuery(ctx context.Context, query string, scan func(*sql.Row
 // full disk.
 const triedBytes = 32 << 10
 
-// tryToWrite inserts an expired row and deletes it.
+// tryToWrite inserts an expired idempotency key and deletes it.
 func (d *DB) tryToWrite(ctx context.Context) error {
 	release, err := d.takeTurn(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ type history struct {
 	// branch counts the runs that this process has seen one after the other.
 	branch  int64
 	retires bool      // whether connections are being retired
-	past    time.Time // since when servers of the past alone answered; zero: not
+	past    time.Time // since when only servers of the past have answered, or zero
 }
 
 // identity identifies the history that a server has.
@@ -49,7 +49,8 @@ const (
 var errPast = errors.New("the database server was the primary of an earlier timeline")
 
 // note records the identity of a server, and returns the number of its branch.
-// For pastFor it refuses an earlier timeline of the same cluster.
+// If that is new, it retires the connections to the one before. For pastFor it
+// refuses an earlier timeline of the same cluster.
 func (h *history) note(of identity) (branch int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +69,7 @@ func (h *history) note(of identity) (branch int64, err error) {
 }
 
 // pastFor is how long servers of earlier timelines are refused if no other one
-// answers. Then their history is the one that is left, as after a restored backup.
+// answers. After that, theirs is the only history left, as after a restored backup.
 const pastFor = time.Minute
 
 // isPast reports whether servers of earlier timelines are refused at a time. It
@@ -87,8 +88,9 @@ func (h *history) known(run int64) (branch int64, ok bool) {
 	return h.branch, run == h.seen.run
 }
 
-// branchOf returns the number of the branch of a run, which a statement on a
-// connection found. Unless the run is the newest one, it asks the server.
+// branchOf returns the number of the branch of a run that a statement on the same
+// connection returned. Unless the run is the newest one, branchOf asks the server
+// for its identity, and notes that.
 func (d *DB) branchOf(ctx context.Context, on Conn, run int64) (branch int64, err error) {
 	if branch, ok := d.Pool.history.known(run); ok {
 		return branch, nil

@@ -46,7 +46,8 @@ const (
 	// bounds the keys that one statement deletes.
 	keysDroppedEvery = 10 * time.Minute
 	keysAtOnce       = 5000
-	// runningAgain is when a client should retry while its request still runs.
+	// runningAgain is how long a client should wait before it retries a request
+	// that still runs.
 	runningAgain = time.Second
 )
 
@@ -92,8 +93,8 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 	return context.WithValue(ctx, onceKey{}, &oncePlace{Once: once}), done, nil
 }
 
-// readKept reads which transactions of a request were committed. It refuses a
-// key that belongs to another request.
+// readKept adds the committed transactions of a request to once.kept. It refuses
+// a key that belongs to another request.
 func (d *DB) readKept(ctx context.Context, once *Once) error {
 	rows, err := d.Ent.IdempotencyKey.Query().
 		Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-keepKeys))).
@@ -159,9 +160,10 @@ func AtStep(ctx context.Context, step string) context.Context {
 // IsOnce reports whether the request of a context has an idempotency key.
 func IsOnce(ctx context.Context) bool { return placeOf(ctx) != nil }
 
-// NotOnce returns a context for a transaction that serves several requests. Its
-// owner calls Tx.Replay and Tx.Keep for each request, and Committed for each
-// whose change it made.
+// NotOnce returns a context without an idempotency key: for a dry run, or for a
+// transaction that serves several requests. The owner of such a transaction
+// calls Tx.Replay and Tx.Keep with the context of each request, and Committed
+// for each whose change it made.
 func NotOnce(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onceKey{}, (*oncePlace)(nil))
 }
@@ -170,8 +172,8 @@ func NotOnce(ctx context.Context) context.Context {
 func isOfSeveral(ctx context.Context) bool { return ctx.Value(onceKey{}) == (*oncePlace)(nil) }
 
 // IsDone reports whether the transaction of a context was committed before its
-// request began. Write then returns the stored result. Callers skip checks
-// against the current state.
+// request began. Write then sets its results to the stored values, so callers
+// skip checks against the current state.
 func (d *DB) IsDone(ctx context.Context) bool {
 	place := placeOf(ctx)
 	return place != nil && place.kept[[2]string{place.field, place.step}]
@@ -196,10 +198,11 @@ func (d *DB) WasDoneMeanwhile(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Replay loads the stored results of a request into what results point to, and
-// reports whether it found any. It refuses a request that is running elsewhere,
-// a key of another request, and a new key of a project at its limit. If it
-// returns false, the caller may write for the request and then calls Keep.
+// Replay loads the stored values of the transaction of ctx through the pointers
+// in results, and reports whether it found them. It refuses a request that is
+// running elsewhere, a key of another request, and a new row of a project at its
+// limit. If it returns false and no error, the caller may write for the request
+// and then calls Keep. Without a key it returns false.
 func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	place := placeOf(ctx)
 	if place == nil {
@@ -208,8 +211,8 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	if err := tx.lockKey(ctx, place); err != nil {
 		return false, err
 	}
-	// Each row of the request has the fingerprint. Only the row of the place
-	// has the outcome.
+	// Any row of the request has its fingerprint, but only the row of this field
+	// and step has the outcome.
 	var fingerprint string
 	var outcome *string
 	err := tx.db.Query(ctx, tx, `SELECT fingerprint, CASE WHEN field = $2 AND step = $3 THEN outcome END FROM idempotency_keys
@@ -232,7 +235,8 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	return true, setResults(*outcome, results)
 }
 
-// setResults decodes a stored outcome into what results point to.
+// setResults decodes a stored outcome through the pointers in results. It
+// returns an error if their number differs.
 func setResults(outcome string, results []any) error {
 	var kept []json.RawMessage
 	err := json.Unmarshal([]byte(outcome), &kept)
@@ -269,8 +273,8 @@ func (tx *Tx) lockKey(ctx context.Context, place *oncePlace) error {
 	return err
 }
 
-// Keep stores what results point to for the request of a context, as part of
-// the transaction.
+// Keep encodes the values behind results for the request of a context. The
+// transaction stores them before COMMIT. Without a key Keep does nothing.
 func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	place := placeOf(ctx)
 	if place == nil {
@@ -305,7 +309,8 @@ func (tx *Tx) writeKept(ctx context.Context) error {
 	return nil
 }
 
-// keys are the idempotency keys known to a process.
+// keys has the requests with an idempotency key that run in this process, and
+// counts the stored keys of projects.
 type keys struct {
 	db         *DB
 	perProject int
@@ -314,8 +319,9 @@ type keys struct {
 	counts     map[string]*keyCount // by project
 }
 
-// keyCount is the approximate number of keys of a project: the last count, and
-// the keys that this process added since.
+// keyCount is the approximate number of rows of a project in idempotency_keys,
+// one for each transaction of a request: the last count, and the rows that this
+// process added since.
 type keyCount struct {
 	kept    int
 	counted time.Time
@@ -328,7 +334,8 @@ const (
 	maxKeyCounts = 10_000
 )
 
-// check refuses another key for a project that has reached its limit.
+// check refuses another row for a project that has reached its limit
+// (ErrQuotaExceeded). It counts the rows if the last count is old.
 func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	now := k.db.Now()
 	k.mu.Lock()
@@ -362,7 +369,7 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	return nil
 }
 
-// added counts new keys of projects.
+// added counts new rows, given the project of each.
 func (k *keys) added(projects []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

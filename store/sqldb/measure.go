@@ -95,7 +95,7 @@ func StopBeyond(ctx context.Context, rows int64, stop func()) {
 }
 
 // EachStatement returns a context that passes each statement with its arguments
-// to a function. Calls may be concurrent.
+// to a function. Calls may be concurrent. A Measure of ctx does not count them.
 func EachStatement(ctx context.Context, each func(query string, args any)) context.Context {
 	return context.WithValue(ctx, measuredKey{}, &measured{each: each})
 }

@@ -42,11 +42,12 @@ type Places struct {
 	Searches int
 }
 
-// sqliteConnections returns the useful number of connections to a SQLite file.
+// sqliteConnections returns the largest useful number of connections to a file.
 // SQLite runs in this process, so the cores limit it.
 func sqliteConnections() int { return 4 * max(2, runtime.GOMAXPROCS(0)) }
 
-// placesFor divides connections between statements and searches.
+// placesFor divides connections between statements and searches, at least one
+// for each.
 func placesFor(connections int) Places {
 	searches := max(1, runtime.GOMAXPROCS(0)/2)
 	return Places{Statements: max(1, connections-searches), Searches: min(searches, max(1, connections/4))}
@@ -153,9 +154,9 @@ func openSQLite(ctx context.Context, path string, places Places, cacheBytes int6
 	return db, lock, nil
 }
 
-// openSQLitePool opens a pool with the pragmas that every connection needs,
-// followed by the given ones. Without them SQLite would have weaker durability.
-// Foreign keys are off unless a pragma turns them on.
+// openSQLitePool opens a pool with the pragmas that every connection needs, such
+// as those for durability, followed by the given ones. Foreign keys are off
+// unless a given pragma turns them on.
 func openSQLitePool(of *sqliteFile, connections int, pragmas ...string) (*sql.DB, error) {
 	settings := url.Values{"mode": {"rw"}, "_txlock": {"immediate"}, "_time_format": {"sqlite"}}
 	pragmas = append([]string{
@@ -236,8 +237,9 @@ func (s postgresSettings) bounded(limit time.Duration) pq.Config {
 	return config
 }
 
-// withoutHosts cuts several hosts out of a URL; one host stays, and hosts is "".
-// A URL has one port, but PostgreSQL has one for each host.
+// withoutHosts cuts the hosts out of a URL with several. A URL with one host
+// stays as it is, and hosts is "". net/url accepts one port, but PostgreSQL has
+// one for each host.
 func withoutHosts(databaseURL string) (one, hosts string) {
 	scheme, rest, _ := strings.Cut(databaseURL, "://")
 	end := len(rest)

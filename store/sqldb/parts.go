@@ -13,8 +13,8 @@ import (
 )
 
 // Part is one of several statements that write together. Each returns a row for
-// every row that it writes. If it writes fewer rows than expected, the
-// transaction is retried. On PostgreSQL the parts form one statement: each part
+// every row that it writes. If their number is not Rows, the transaction is
+// retried (ErrRetry). On PostgreSQL the parts form one statement: each part
 // sees the rows from before the statement, and the output of another part only
 // under that part's name.
 type Part struct {
@@ -42,7 +42,7 @@ type timedParts struct {
 	parts []Part
 }
 
-// WriteParts runs parts with the given time.
+// WriteParts runs parts with the given time, unless no part has rows.
 func (tx *Tx) WriteParts(ctx context.Context, at time.Time, parts []Part) error {
 	if !writeRows(parts) {
 		return nil
@@ -61,8 +61,8 @@ func (tx *Tx) WriteParts(ctx context.Context, at time.Time, parts []Part) error 
 
 // WriteLast runs parts together with the statement that writes the notes of the
 // transaction. This saves a round trip to PostgreSQL. They must be its last
-// writes: later reads of the transaction may or may not see them. They count as
-// part of that statement, on SQLite too.
+// writes, in one call: later reads of the transaction may or may not see them.
+// They count as part of that statement, on SQLite too.
 func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
 	if !tx.db.Postgres() {
 		return tx.WriteParts(Uncounted(ctx), at, parts)
@@ -73,7 +73,7 @@ func (tx *Tx) WriteLast(ctx context.Context, at time.Time, parts []Part) error {
 	return nil
 }
 
-// flushLast runs postponed parts if no statement with changes follows.
+// flushLast runs the postponed parts alone, as no statement with changes follows.
 func (tx *Tx) flushLast(ctx context.Context) error {
 	last := tx.last
 	tx.last = timedParts{}

@@ -48,9 +48,9 @@ const (
 	Each How = iota
 	// AtOnce makes all statements see the instant of the first one.
 	AtOnce
-	// AtOnceAfterWrite is Each until a transaction has written, then AtOnce.
+	// AtOnceAfterWrite is Each until a write transaction begins, then AtOnce.
 	AtOnceAfterWrite
-	// EachAfterWrite is Each, but counts reads only after a write.
+	// EachAfterWrite is Each, but IsWhole ignores reads before a write begins.
 	EachAfterWrite
 )
 
@@ -79,8 +79,8 @@ type Resident struct {
 	// Held returns the current value of this process. It is immutable and
 	// belongs to a snapshot that was taken before the call.
 	Held func() any
-	// At returns the value as a later snapshot sees it, based on an earlier
-	// value of Held.
+	// At returns the value as the snapshot of the transaction on sees it, given
+	// held, an earlier result of Held.
 	At func(ctx context.Context, on Conn, held any) (any, error)
 }
 
@@ -109,8 +109,9 @@ func readingOf(ctx context.Context, db *Database) *Reading {
 // IsReading reports whether a context has a Reading.
 func (d *DB) IsReading(ctx context.Context) bool { return readingOf(ctx, d.Pool) != nil }
 
-// Wrote ends the current instant of a request that writes. Later reads, which
-// show the result, see a later instant.
+// Wrote ends the current instant of a request that writes, and begins the second
+// part of AtOnceAfterWrite and EachAfterWrite. Later reads, which show the
+// result, see a later instant.
 func (d *DB) Wrote(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()
@@ -125,8 +126,8 @@ func (d *DB) Wrote(ctx context.Context) {
 	}
 }
 
-// Committed records that a change of the request is committed. In the context of
-// several requests it does nothing.
+// Committed records that a change of the request is committed. In a context of
+// NotOnce it does nothing.
 func (d *DB) Committed(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil && !isOfSeveral(ctx) {
 		reading.mu.Lock()
@@ -154,7 +155,7 @@ func (d *DB) wroteElsewhere(ctx context.Context) {
 	}
 }
 
-// End ends the instant, if one began.
+// End ends the instant, if one began, and drops the kept values.
 func (r *Reading) End() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,7 +189,7 @@ func (r *Reading) begin(ctx context.Context) (*instant, error) {
 func (r *Reading) Spread() { r.maySpread = len(r.db.Pool.standbys.all) > 0 }
 
 // LeaveStandby reports whether a standby answers. If so, it ends the instant,
-// and the standby, which has failed, is not used until it is tried again.
+// and the standby, which has failed, is not used until tryStandbys succeeds.
 func (r *Reading) LeaveStandby() bool {
 	r.mu.Lock()
 	begun := r.begun
@@ -208,8 +209,9 @@ func (r *Reading) IsSpread() bool {
 	return r.begun != nil && r.begun.standby != nil
 }
 
-// beginOnStandby begins the instant on a standby, if one may answer and has
-// everything. It records the residents first, as begin does.
+// beginOnStandby begins the instant on a standby, and reports whether one may
+// answer and has all that the Reading must see. It records the residents first,
+// as begin does.
 func (r *Reading) beginOnStandby(ctx context.Context) bool {
 	if !r.maySpread {
 		return false
@@ -229,7 +231,9 @@ func (r *Reading) holdAll() {
 	}
 }
 
-// reader returns the target for a query: the read transaction, or the pool.
+// reader returns the target for a query: the transaction of the instant, which
+// it begins if needed, or a pool. Under Each it counts the query; if the first
+// one goes to a standby, all later reads see that instant, too.
 func (d *Database) reader(ctx context.Context) (entsql.ExecQuerier, error) {
 	reading := readingOf(ctx, d)
 	if reading == nil {
@@ -273,8 +277,8 @@ func (d *DB) ReadAtOnce(ctx context.Context) {
 // first read.
 func (d *DB) AddResident(resident *Resident) { d.residents = append(d.residents, resident) }
 
-// ResidentOf returns a resident as the Reading of the context sees it. Without
-// a Reading it returns the current value.
+// ResidentOf returns the value of a resident as the Reading of the context sees
+// it. Without a Reading it returns the current value.
 func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {
@@ -306,9 +310,10 @@ func (d *DB) ResidentOf(ctx context.Context, resident *Resident) (any, error) {
 	return reading.held[resident], nil
 }
 
-// ResidentAt returns a resident at one instant. With a Reading, later reads see
-// the same instant. Without a Reading it uses a separate instant. ok is false
-// if the Reading lets each statement see another instant.
+// ResidentAt returns the value of a resident at one instant. With a Reading,
+// later reads see the same instant. Without a Reading it uses a separate
+// instant. ok is false, and value nil, if the statements of the Reading see
+// different instants.
 func (d *DB) ResidentAt(ctx context.Context, resident *Resident) (value any, ok bool, err error) {
 	d.ReadAtOnce(ctx)
 	reading := readingOf(ctx, d.Pool)
@@ -365,9 +370,10 @@ func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	return tx, Refused(err)
 }
 
-// KeptOf returns the value cached under a key in the Reading of a context. It
-// calls create if there is none. Statements share results this way. Without a
-// Reading, or before a Reading that is to write has written, it caches nothing.
+// KeptOf returns the value cached under a key in the Reading of a context, so
+// that statements share results. If there is no value, it calls create, which
+// must not use the Reading. Without a Reading, or before a Reading that is to
+// write has written, it caches nothing.
 func KeptOf[V any](ctx context.Context, d *DB, key any, create func() V) V {
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {

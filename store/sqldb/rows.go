@@ -6,8 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// RowOutcome is the result for one row of a bulk input: the thing that the row
-// left, or the row's problems.
+// RowOutcome is the result for one row of a bulk input: the thing as the row
+// left it, or the row's problems.
 type RowOutcome[Thing any] struct {
 	Row      *Thing           `json:",omitempty"`
 	Problems problem.Problems `json:",omitempty"`

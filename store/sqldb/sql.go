@@ -65,9 +65,9 @@ func (d *DB) Rows(parameter, alias string, columns ...string) string {
 	return fmt.Sprintf("(SELECT %s FROM %s) AS %s", strings.Join(fields, ", "), from, alias)
 }
 
-// IsRow returns the condition that a column equals the first column of the
-// table that Rows made, which has the given name and type bigint. On PostgreSQL
-// a subquery unpacks the values first, as in Listed.
+// IsRow returns the condition that a column equals the first column of the table
+// that Rows made of parameter: a bigint with the given name. On PostgreSQL a
+// subquery unpacks the values first, as in Listed.
 func (d *DB) IsRow(column, parameter, alias, name string) string {
 	condition := column + " = " + alias + "." + name
 	if d.Postgres() {
@@ -163,7 +163,7 @@ func (d *DB) Execute(ctx context.Context, on Conn, query string, args ...any) er
 	return err
 }
 
-// JSONOf returns a list or a table as a JSON parameter.
+// JSONOf returns a list or a table as a JSON parameter, "[]" for nil.
 func JSONOf(list any) string {
 	text, err := json.Marshal(list)
 	if err != nil {

@@ -38,7 +38,7 @@ type standby struct {
 	name    string
 	pool    *sql.DB
 	answers atomic.Bool // false while it is unreachable or of another history
-	logged  string      // the outcome of the last try in the log
+	logged  string      // the last outcome of a try that is in the log
 	// Counts of readings.
 	read, behind, failed atomic.Int64
 }
@@ -144,8 +144,8 @@ func (d *DB) Position() string {
 
 type positionKey struct{}
 
-// After returns a context whose reads see all commits before a Position, "" for
-// none. It refuses anything else.
+// After returns a context whose reads see all commits before a Position, or ctx
+// for "". It refuses a string that is not a Position.
 func After(ctx context.Context, position string) (context.Context, error) {
 	if position == "" {
 		return ctx, nil
@@ -188,9 +188,9 @@ func (d *DB) tryStandby(ctx context.Context, one *standby) {
 }
 
 // standing returns the number before which a standby has all transactions, and
-// the run that it follows. It refuses a standby of another history than the
-// primary's. A standby receives WAL before it replays it. So its snapshot is
-// not of a later timeline than the one that it receives when asked afterwards.
+// the run that the standby follows. It refuses a standby of another history than
+// the primary's. A standby receives WAL before it replays that WAL. So the
+// snapshot is never of a later timeline than received_tli, read after it.
 func (d *Database) standing(ctx context.Context, tx *sql.Tx) (next int64, of followed, err error) {
 	var system int64
 	var timeline sql.Null[int64]
@@ -267,7 +267,7 @@ func (d *DB) beginWithin(ctx context.Context, begun *instant) (next int64, err e
 	return next, err
 }
 
-// leave leaves a standby that failed, until it is tried again.
+// leave leaves a standby that failed, until tryStandby succeeds.
 func (s *standby) leave() {
 	s.failed.Add(1)
 	s.answers.Store(false)

@@ -44,7 +44,7 @@ func WithoutTimes(ctx context.Context) context.Context {
 }
 
 // NewTable returns a Table for the given columns, except those in without. Row
-// is ent's struct for the table.
+// is ent's struct for the table; NewTable panics if it has no field for a column.
 func NewTable[Row any](name string, columns []string, without ...string) Table[Row] {
 	t := Table[Row]{Name: name}
 	row := reflect.TypeFor[Row]()

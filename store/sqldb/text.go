@@ -41,8 +41,8 @@ func PrefixOf(text string) string {
 // is shorter than prefixLength, so no longer string has the same prefix.
 func IsWholePrefix(text string) bool { return utf8.RuneCountInString(text) < prefixLength }
 
-// TextOf converts a value from a driver to a string, for a column unknown to
-// ent.
+// TextOf converts a string or bytes from a driver to a string, for a column
+// unknown to ent. It returns "" for any other value.
 func TextOf(v any) string {
 	switch v := v.(type) {
 	case []byte:

@@ -23,8 +23,8 @@ import (
 const Attempts = 10
 
 // Tx is a write transaction. Besides its statements it carries audit events and
-// changes, which are written just before COMMIT, and functions that run after
-// COMMIT.
+// changes, which are written before COMMIT (events earlier with Flush), and
+// functions that run after COMMIT.
 //
 // Transactions take locks in a fixed order to avoid deadlocks:
 //
@@ -55,7 +55,7 @@ type Tx struct {
 	events       []attributedEvent // to be written
 	written      []attributedEvent // without values, for the server log
 	changesBegun bool              // whether some changes are written already
-	last         timedParts        // written together with the changes
+	last         timedParts        // of WriteLast, written together with the changes
 	isKept       bool              // whether to commit without an event or change
 	afterCommit  []func(ctx context.Context, outcome Outcome) error
 	// detach lets the transaction outlive its request, and reports whether the
@@ -81,12 +81,13 @@ const (
 )
 
 // Write runs a mutation in one transaction. It commits if write returns nil,
-// and rolls back otherwise. Mutation is the name of the field of Mutation. It
-// decides the required permission and is the action of the audit events.
+// and rolls back otherwise. mutation is the name of a field of the API's type
+// Mutation: it decides the required permission, and is the action of the audit
+// events.
 //
 // An accepted mutation records at least one event, even if it changes nothing.
-// If write returns nil without any event or change, everything was refused, and
-// the transaction is rolled back, except after KeepAnyway.
+// If write returns nil without any event or change, everything was refused:
+// Write rolls back and returns nil, except after KeepAnyway.
 //
 // In the context of a trial (Try) the mutation runs in the trial's transaction.
 //
@@ -115,9 +116,9 @@ func (d *DB) Write(ctx context.Context, mutation string, write func(tx *Tx) erro
 
 type dryRunKey struct{}
 
-// DryRun returns a context in which Write rolls back. It decides on locked rows
-// as always, sets its results, and stores nothing. Unlike a Trial it is not
-// aborted when another transaction changes the same rows.
+// DryRun returns a context in which Write rolls back, or ctx if dryRun is false.
+// Write decides on locked rows as always, sets its results, and stores nothing.
+// Unlike a Trial, it is not aborted if another transaction changes those rows.
 func DryRun(ctx context.Context, dryRun bool) context.Context {
 	if !dryRun {
 		return ctx
@@ -168,8 +169,8 @@ func (d *DB) writeRetrying(ctx context.Context, mutation string, write func(tx *
 	return err
 }
 
-// retrying runs a transaction until it succeeds or its error is not transient,
-// at most Attempts times.
+// retrying runs a transaction until it succeeds or its error is not transient.
+// After Attempts tries it returns ErrUnavailable.
 func (d *DB) retrying(ctx context.Context, transient func(error) bool, run func() error) error {
 	d.Wrote(ctx) // holding one connection while waiting for another could deadlock
 	defer d.Wrote(ctx)
@@ -270,8 +271,8 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return after
 }
 
-// numbered sets the number of a transaction that wrote no changes. A standby
-// then answers reads of this process only once it has the transaction.
+// numbered sets ID.Number of a transaction on PostgreSQL that wrote no changes.
+// A standby then answers reads of this process only once it has the transaction.
 func (tx *Tx) numbered(ctx context.Context) error {
 	if !tx.db.Postgres() || tx.ID.Number != 0 {
 		return nil
@@ -329,9 +330,9 @@ func (tx *Tx) ended(ctx context.Context, outcome Outcome) error {
 	return errors.Join(errs...)
 }
 
-// After registers a function that runs after COMMIT, before Write returns. If
-// it fails, the change stays, and Write returns ErrOutcomeUnknown. On SQLite
-// the functions run in commit order.
+// After registers a function that runs after COMMIT, also if the outcome is
+// Uncertain, before Write returns. If the function fails, the change stays, and
+// Write returns ErrOutcomeUnknown. On SQLite the functions run in commit order.
 func (tx *Tx) After(run func(ctx context.Context, outcome Outcome) error) {
 	tx.afterCommit = append(tx.afterCommit, run)
 }
@@ -343,9 +344,9 @@ func (tx *Tx) IsEmpty() bool { return len(tx.written)+len(tx.events) == 0 && tx.
 // state that no reader of the audit log or the change log needs, such as a lease.
 func (tx *Tx) KeepAnyway() { tx.isKept = true }
 
-// takeTurn waits for the write lock of SQLite. A transaction holds it until its
+// takeTurn waits for DB.turn on SQLite. A write transaction holds it until its
 // functions for after the commit have returned. PostgreSQL has many writers, so
-// there it does nothing.
+// there takeTurn does nothing.
 func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
 	if d.Postgres() {
 		return func() {}, nil
@@ -358,8 +359,9 @@ func (d *DB) takeTurn(ctx context.Context) (release func(), err error) {
 	}
 }
 
-// AwaitTurn waits on SQLite until no transaction writes. The in-memory copies
-// of this process then have all earlier commits.
+// AwaitTurn waits on SQLite until no transaction writes, or returns an error if
+// ctx ends first. The in-memory copies of this process then have all earlier
+// commits. On PostgreSQL it does nothing.
 func (d *DB) AwaitTurn(ctx context.Context) error {
 	release, err := d.takeTurn(ctx)
 	if err == nil {
@@ -368,8 +370,9 @@ func (d *DB) AwaitTurn(ctx context.Context) error {
 	return err
 }
 
-// LockName serializes writers of a name of a class until the transaction ends,
-// with an advisory lock. SQLite has one writer, so it needs no lock.
+// LockName takes the advisory lock of a name until the transaction ends, so that
+// its writers take turns. Each class has separate names. SQLite has one writer,
+// so it needs no lock.
 func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
 	if !tx.db.Postgres() {
 		return nil
@@ -378,7 +381,8 @@ func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
 	return err
 }
 
-// Locked locks the rows of a query. SQLite has one writer, so it needs no lock.
+// Locked returns a modifier with which a query locks its rows. SQLite has one
+// writer, so there it does nothing.
 func (d *DB) Locked() func(*entsql.Selector) {
 	return func(selector *entsql.Selector) {
 		if d.Postgres() {
@@ -387,8 +391,8 @@ func (d *DB) Locked() func(*entsql.Selector) {
 	}
 }
 
-// isRefusal reports whether the operation was refused, rather than failed in
-// the database.
+// isRefusal reports whether err is a Refusal: of the domain, or of the database
+// as converted by Refused.
 func isRefusal(err error) bool {
 	of := new(problem.Refusal)
 	return errors.As(err, &of)

@@ -75,9 +75,9 @@ type Note struct {
 	Kind, Key   string
 }
 
-// Since reads the changes of some kinds that a snapshot does not see. It also
-// returns the snapshot of its statement. ok is false if the log does not reach
-// back far enough, or if the snapshot belongs to another run of the PostgreSQL
+// Since reads the changes of some kinds that the snapshot since does not see. It
+// also returns at, the snapshot of its statement. ok is false if the log does not
+// reach back far enough, or if since belongs to another run of the PostgreSQL
 // server.
 func (l Log) Since(ctx context.Context, since Snapshot,
 	kinds ...string) (at Snapshot, notes []Note, ok bool, err error) {
@@ -160,8 +160,8 @@ func (l Log) Prune(ctx context.Context, before time.Time, age time.Duration) err
 	}
 }
 
-// prunePostgres deletes some old changes and returns their number. One
-// new change of kind Pruned replaces the earlier ones.
+// prunePostgres deletes at most prunedAtOnce old changes and returns their
+// number. One new change of kind Pruned replaces the earlier ones.
 func (l Log) prunePostgres(ctx context.Context, age time.Duration) (deleted int64, err error) {
 	statement := fmt.Sprintf(`WITH gone AS (
 			DELETE FROM changes WHERE id IN (SELECT id FROM changes WHERE kind <> '%[1]s' ORDER BY id LIMIT %[2]d)
@@ -177,9 +177,9 @@ func (l Log) prunePostgres(ctx context.Context, age time.Duration) (deleted int6
 	return deleted, err
 }
 
-// Renumber gives changes of another PostgreSQL server, which a restored backup
-// brings, the number of this transaction. Otherwise they would be changes of the
-// future, which readers read again and again.
+// Renumber replaces transaction numbers that this PostgreSQL server has not yet
+// reached, which a backup of another server brings, by that of its transaction.
+// Readers would otherwise read such changes again and again.
 func (l Log) Renumber(ctx context.Context) error {
 	if !l.Postgres {
 		return nil

@@ -40,8 +40,8 @@ func DefaultAudience(kind string) *change.Audience {
 // Changed notes things that the transaction creates, changes or deletes, by
 // name or uuid. Kind is a type name of the API. A caller may note a thing
 // without knowing whether it changes. At its end the transaction reads the new
-// audience, unless SeenBy has set it. The old audience counts as the same,
-// unless SawBefore or Was has set it.
+// audience, unless SeenBy has set it. The old audience counts as the same, or as
+// DefaultAudience if the thing is gone, unless SawBefore or Was has set it.
 func (c *Changes) Changed(kind string, keys ...string) {
 	for _, key := range keys {
 		c.at(thing{kind, key}).changed = true
@@ -94,12 +94,13 @@ func (c *Changes) at(of thing) *notedThing {
 	return noted
 }
 
-// IsUnchanged reports whether nothing changed.
+// IsUnchanged reports whether no thing is noted as changed. A new audience alone
+// is no change.
 func (c *Changes) IsUnchanged() bool {
 	return !slices.ContainsFunc(c.list, func(noted *notedThing) bool { return noted.changed })
 }
 
-// Concerns reports whether a thing of one of the kinds changed.
+// Concerns reports whether a thing of one of the kinds is noted as changed.
 func (c *Changes) Concerns(kinds []string) bool {
 	return slices.ContainsFunc(c.list, func(noted *notedThing) bool {
 		return noted.changed && slices.Contains(kinds, noted.kind)
@@ -145,7 +146,7 @@ type Row struct {
 	silent bool
 }
 
-// Values returns a row as parameters.
+// Values returns the kind, key, audience, event and named readers of a row.
 func (r Row) Values() []any {
 	if r.silent {
 		return []any{r.kind, r.key, nil, nil, nil}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Snapshot tells which other transactions a read transaction sees: all writes
-// of transactions that had ended when it began, and none of the rest. A
+// Snapshot is the set of transactions whose writes a read transaction sees: those
+// that had ended when it began. A
 // transaction gets its number at its first write. PostgreSQL commits in any
 // order, so numbers alone do not decide. A later snapshot sees all that an
 // earlier one sees.
@@ -17,13 +17,13 @@ type Snapshot struct {
 	// rolled back leave their numbers to later ones. It is 0 on SQLite.
 	Server int64
 	// Branch counts the runs that this process has seen one after the other. A
-	// later run has the rest of the earlier ones.
+	// later run has the commits that are left of the earlier ones.
 	Branch int64
 	// Oldest is the oldest running transaction; all before it had ended.
 	Oldest int64
 	// Next is greater than the number of every transaction that had begun.
 	Next int64
-	// Running are the running transactions from Oldest to Next, sorted.
+	// Running are the running transactions in [Oldest, Next), sorted.
 	Running []int64
 }
 
@@ -87,6 +87,6 @@ func ParseSnapshot(server int64, text string) (Snapshot, error) {
 
 // ServerRun is the SQL expression for the run of a PostgreSQL server
 // (Snapshot.Server). After a crash of one of its processes the server recovers
-// without a restart, but resets its statistics. So the expression uses both
-// times.
+// without a restart, but resets its statistics. So the expression uses the later
+// of the times of the start and of the reset.
 const ServerRun = `(extract(epoch FROM greatest(pg_postmaster_start_time(), pg_stat_get_bgwriter_stat_reset_time())) * 1000000)::bigint`

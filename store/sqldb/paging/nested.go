@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// firstOfEach keeps the first rows of each key under an order. One statement
+// firstOfEach keeps the first rows of each key, at most limit. So one statement
 // reads a nested list for all its parents. If an index has the key column and
 // the order, the database reads at most limit rows per parent. The conditions
 // include the list's conditions and its order.
@@ -40,10 +40,11 @@ func firstOfEach(table, column string, keys []int64, limit int,
 
 // boundsParts reports whether the key column must be compared with >= and <=
 // instead of =. PostgreSQL drops a column with = from the sort order. It may
-// then scan an index on the rest of the order through all parts.
+// then scan an index on the rest of the order through the rows of all keys.
 func boundsParts(s *entsql.Selector) bool { return s.Dialect() == dialect.Postgres }
 
-// partKey returns the SQL expression for the key of the current part.
+// partKey returns the SQL expression for the key of the current part, which has
+// the rows of one parent.
 func partKey(s *entsql.Selector) string {
 	if s.Dialect() == dialect.Postgres {
 		return "parts.key"
@@ -51,7 +52,7 @@ func partKey(s *entsql.Selector) string {
 	return "parts.value"
 }
 
-// hasPartKey is true for the rows of the current part.
+// hasPartKey returns the condition for the rows of the current part.
 func hasPartKey(s *entsql.Selector, column string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if boundsParts(s) {
@@ -84,7 +85,7 @@ func (p Paging) BehindEach(table, column string, keys []int64,
 }
 
 // Behind keeps the rows before the start of a page: the row at the cursor and
-// the rows behind it, which the page excludes.
+// the rows behind it, which the page excludes. Without a cursor it keeps no rows.
 func (p Paging) Behind(s *entsql.Selector) {
 	until, beyond := "<=", ">="
 	if p.descending {

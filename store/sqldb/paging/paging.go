@@ -84,7 +84,8 @@ func New(list string, keys map[string]SortKey, order page.Order, request page.Re
 	return p, problems.Err()
 }
 
-// isPosition reports whether the key of a position has the type of the column.
+// isPosition reports whether a position fits the sort key: a time column needs a
+// key that is a time, and a prefix column a position without an id.
 func (p Paging) isPosition(at page.Position) bool {
 	switch {
 	case p.Key.IsPrefix:
@@ -140,7 +141,7 @@ func (p Paging) Direction() func(string) string {
 // IsReversed reports whether the page is read in descending order.
 func (p Paging) IsReversed() bool { return p.descending != p.request.Backward() }
 
-// Within keeps the rows between the two positions.
+// Within keeps the rows strictly between after and before; nil is no bound.
 func (p Paging) Within(s *entsql.Selector) {
 	for _, bound := range p.Bounds() {
 		s.Where(p.compare(s, bound.Operator, bound.At))
@@ -169,8 +170,9 @@ func (p Paging) Bounds() []Bound {
 	return bounds
 }
 
-// compare compares row values with a position. An index on (column, tie) serves
-// the comparison; for a nested list, its key column comes first.
+// compare returns the comparison of (column, tie) of a row with a position. An
+// index on (column, tie) serves it. In the parts of a nested list on PostgreSQL,
+// the key column comes first.
 func (p Paging) compare(s *entsql.Selector, operator string, at page.Position) *entsql.Predicate {
 	var key any = at.Key
 	switch {

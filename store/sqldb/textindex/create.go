@@ -28,8 +28,9 @@ func Create(ctx context.Context, pool *sql.DB, dialectName string, log *slog.Log
 	return nil
 }
 
-// makeTrigramsSQLite creates missing trigram tables and their triggers. A
-// migration that rebuilds a table drops its triggers.
+// makeTrigramsSQLite recreates each trigram table that is missing or lacks a
+// trigger, and sets automerge on all. A migration that rebuilds a searched table
+// drops its triggers.
 func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) error {
 	for _, of := range searchedTexts() {
 		create, there := of.createTrigrams(), 0
@@ -54,7 +55,8 @@ func makeTrigramsSQLite(ctx context.Context, pool *sql.DB, log *slog.Logger) err
 	return nil
 }
 
-// makeTrigramsOf recreates a trigram table in one transaction.
+// makeTrigramsOf recreates and fills a trigram table, with its triggers, in one
+// transaction.
 func makeTrigramsOf(ctx context.Context, pool *sql.DB, of SearchedText) error {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
@@ -157,7 +159,7 @@ func extensionSchema(ctx context.Context, pool *sql.DB) (schema string, err erro
 }
 
 // fewRows is the table size up to which an index is created without
-// CONCURRENTLY. On larger tables other servers keep writing.
+// CONCURRENTLY, which lets other servers write to larger tables meanwhile.
 const fewRows = 10_000
 
 // makeTrigramIndex creates a trigram index that is missing or invalid.

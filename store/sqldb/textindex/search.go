@@ -68,8 +68,8 @@ func (t SearchedText) of(column func(string) string) string {
 	return "COALESCE(" + column(t.folded) + ", " + column(t.plain) + ")"
 }
 
-// Contains is true for the rows whose folded string contains the folded search
-// string. column qualifies a column name.
+// Contains returns the condition for rows whose folded string contains the
+// folded search string. column qualifies a column name.
 func (t SearchedText) Contains(column func(string) string, folded string) *entsql.Predicate {
 	// evaluated now: an enclosing statement may change the alias of the table
 	has, id := t.Has(column, folded), column("id")
@@ -82,7 +82,8 @@ func (t SearchedText) Contains(column func(string) string, folded string) *entsq
 	})
 }
 
-// Has is the condition of Contains on a single row, without an index.
+// Has is Contains without SQLite's trigram table, for rows that another condition
+// finds. On PostgreSQL both are the same.
 func (t SearchedText) Has(column func(string) string, folded string) *entsql.Predicate {
 	of := t.of(column)
 	return entsql.P(func(b *entsql.Builder) {
@@ -94,7 +95,7 @@ func (t SearchedText) Has(column func(string) string, folded string) *entsql.Pre
 	})
 }
 
-// HasExactly is Has without case folding.
+// HasExactly is Has without case folding. It requires the column plain.
 func (t SearchedText) HasExactly(column func(string) string, part string) *entsql.Predicate {
 	return containsText(column(t.plain), part)
 }
@@ -132,8 +133,9 @@ func (t SearchedText) foundBy(selected, folded string,
 	})
 }
 
-// FoundIn is true if a column has one of the ids of a SELECT. The SELECT runs
-// once. Otherwise PostgreSQL would run it for each row if it expects few rows.
+// FoundIn returns the condition that a column has one of the ids of a SELECT. The
+// SELECT runs once. As a plain subquery, PostgreSQL would run it for each row if
+// it expects few rows.
 func FoundIn(column string, ids *entsql.Selector) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() == dialect.Postgres {
@@ -158,8 +160,9 @@ func Beside(s *entsql.Selector, column, part string) string {
 // IsIndexed reports whether a trigram index can serve a search for folded.
 func IsIndexed(folded string) bool { return len(trigramsOf(folded)) > 0 }
 
-// ContainsExactly is true for the rows whose string contains part, without case
-// folding. The index narrows the rows, ignoring case.
+// ContainsExactly returns the condition for rows whose string contains part,
+// without case folding. The index narrows the rows, ignoring case. It requires
+// the column plain.
 func (t SearchedText) ContainsExactly(column func(string) string, part string) *entsql.Predicate {
 	exactly := containsText(column(t.plain), part)
 	if folded := text.Fold(part); IsIndexed(folded) {
@@ -168,7 +171,8 @@ func (t SearchedText) ContainsExactly(column func(string) string, part string) *
 	return exactly
 }
 
-// containsText is true if a column contains a string, without case folding.
+// containsText returns the condition that a column contains a string, without
+// case folding.
 func containsText(column, text string) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		function := "instr("
@@ -184,7 +188,8 @@ func patternOf(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, "%", `\%`, "_", `\_`).Replace(part) + "%"
 }
 
-// trigramsOf returns at most maxTrigrams trigrams, spread over the string.
+// trigramsOf returns at most maxTrigrams distinct trigrams, spread over the
+// string; nil for less than three characters.
 func trigramsOf(folded string) []string {
 	runes := []rune(folded)
 	count := len(runes) - 2
@@ -248,8 +253,8 @@ func (t SearchedText) mergeTrigrams() string {
 		t.index(), mergedTrigrams)
 }
 
-// fillTrigrams returns the statement that adds all existing rows to the trigram
-// table.
+// fillTrigrams returns the statement that adds the existing rows under
+// isSearched to the trigram table.
 func (t SearchedText) fillTrigrams() string {
 	of := t.of(func(column string) string { return column })
 	return fmt.Sprintf("INSERT INTO %s (rowid, part) SELECT id, %s FROM %s WHERE %s",
