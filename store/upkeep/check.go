@@ -31,12 +31,12 @@ const (
 // String returns the kind in a report.
 func (k Kind) String() string { return [...]string{"", "late", "derived", "invalid", "broken"}[k] }
 
-// Finding is a row that breaks an invariant.
+// Finding is a row, or a table, index or file, that breaks an invariant.
 type Finding struct {
 	Kind  Kind
 	Check string // the invariant
-	Table string
-	ID    int64  // of the row; 0 if the finding is about the table
+	Table string // "" if the finding is about an index or the file
+	ID    int64  // of the row; 0 if the finding is not about a row
 	Is    string // the values of the row
 	Mend  string // a statement, or what to do
 }
@@ -57,7 +57,7 @@ type invariant struct {
 	where string
 	// columns are the arguments of wrong; a finding shows them.
 	columns []string
-	text    string // an expression; wrong gets its text after the columns
+	text    string // an SQL expression; wrong gets its value after the columns
 	// wrong reports whether a row is wrong, and the value for mend. Nil means
 	// that every row of where is wrong.
 	wrong func(row []any) (mend string, wrong bool)
@@ -228,7 +228,8 @@ func (c *checking) found(one Finding) error {
 	return c.report(one)
 }
 
-// wholes checks the invariants of whole tables.
+// wholes checks that new ids are free, and that the indexes of PostgreSQL or the
+// file of SQLite are intact.
 func (c *checking) wholes(ctx context.Context) error {
 	last, err := lastIDs(ctx, c.db, c.on)
 	if err != nil {

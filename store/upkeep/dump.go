@@ -90,7 +90,8 @@ func Dump(ctx context.Context, url, program string, to io.Writer) (result Result
 	return result, out.Flush()
 }
 
-// write writes the lines of tables and their rows.
+// write writes the lines of tables and their rows. It returns the number of the
+// rows and the digest of all these lines.
 func write(ctx context.Context, db *sqldb.DB, on sqldb.Conn, tables []table, to io.Writer) (result Result, err error) {
 	digest := sha256.New()
 	lines := json.NewEncoder(io.MultiWriter(to, digest))
@@ -112,8 +113,9 @@ func write(ctx context.Context, db *sqldb.DB, on sqldb.Conn, tables []table, to 
 }
 
 // Restore creates or migrates a database, and loads a dump into it in one
-// transaction. The database must be empty. Before it commits, Restore reads the
-// rows again and compares them with the digest of the dump.
+// transaction. It refuses a database with rows, which it has migrated by then.
+// Before it commits, it reads the rows again and compares them with the number
+// and the digest in the dump.
 func Restore(ctx context.Context, url string, from io.Reader) (result Result, err error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{URL: url, StatementTime: -1})
 	if err != nil {

@@ -253,7 +253,8 @@ func wrongMembers(row []any) (string, bool) {
 	return "", err != nil || !slices.Equal(is, want)
 }
 
-// parentOf is the invariant of the parents of a built-in type.
+// parentOf returns the invariant that resources of a built-in type have a parent
+// of the type's parent type, or no parent if none is required.
 func parentOf(of defaults.ResourceType) invariant {
 	where := "t.resource_type_id = (SELECT y.id FROM resource_types AS y WHERE y.name = " + literal(of.Name) +
 		") AND NOT EXISTS (SELECT 1 FROM resources AS p JOIN resource_types AS y ON y.id = p.resource_type_id " +
@@ -278,8 +279,8 @@ var owners = map[string]string{"provider_id": "resource_providers",
 var filled = []string{"name", "display_name", "owner", "project_id", "user_id", "key", "kind", "origin", "region",
 	"foreign_id", "resource_class", "consumer_type"}
 
-// perhapsEmpty are the tables with the projects and users of viewers, which may
-// be empty.
+// perhapsEmpty are the tables whose projects and users come from viewers: there,
+// they may be empty.
 var perhapsEmpty = []string{"audit_events", "idempotency_keys"}
 
 // references returns the invariants of all tables: references lead to rows, uuids
