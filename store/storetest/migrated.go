@@ -41,8 +41,9 @@ var migratedSQLite = sync.OnceValues(func() ([]byte, error) {
 })
 
 // likeMigrated returns the clause that makes CREATE DATABASE copy a migrated
-// database. From PostgreSQL 15 on it requests FILE_COPY, which takes less than
-// half of the time of writing all pages to the WAL.
+// database, which the first call creates. From PostgreSQL 15 on it requests
+// FILE_COPY, which takes less than half of the time of writing all pages to the
+// WAL.
 func (c *cluster) likeMigrated() (string, error) {
 	c.migrating.Do(func() {
 		name := randomName("template_")

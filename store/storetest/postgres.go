@@ -24,7 +24,7 @@ import (
 // PostgreSQL's programs are on the machine.
 var errNoPostgres = errors.New("no PostgreSQL found: install its server (Debian: apt-get install postgresql; macOS: brew install postgresql) or set CADASTRE_TEST_POSTGRES to the URL of one")
 
-// cluster is a PostgreSQL server for one test process.
+// cluster is a PostgreSQL server for a test process, or for one test.
 type cluster struct {
 	url   string
 	stop  func()

@@ -323,8 +323,8 @@ func RoomyProvider(t testing.TB, s *store.Store, uuid string) {
 	}
 }
 
-// Within waits until a condition holds, at most for limit times
-// CADASTRE_TEST_PATIENCE.
+// Within waits until a condition holds. If it does not hold after limit times
+// CADASTRE_TEST_PATIENCE, the test fails.
 func Within(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
 	if !patience.Until(t, limit, holds) {
