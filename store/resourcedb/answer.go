@@ -71,7 +71,7 @@ func (s *ResourceStore) answeredBySQL(ctx context.Context, q query.Question,
 // choose decides how to answer a question. It counts matches only where the
 // decision depends on the count. It counts in memory, which may lag behind the
 // database; only the decision depends on that count. If memory could answer but
-// has no resources, it starts loading them.
+// has no resources, choose starts to load them, and decides for the database.
 func (s *ResourceStore) choose(ctx context.Context, q query.Question) query.Decision {
 	if s.memory == nil {
 		return query.Choose(q, query.Counts{})
@@ -112,7 +112,8 @@ func seenBySets(ctx context.Context) resident.Clause {
 	return resident.Seen(resource.ReachOf(access.ViewerFrom(ctx)))
 }
 
-// page returns the row ids of one page in its order, and one id more.
+// page returns the row ids of one page, and the next one if there is one, in the
+// direction of the request.
 func (a answer) page(order page.Order, pages paging.Paging) []int64 {
 	of := resident.Order{In: resident.Column{Kind: columnOf[resource.OrderField(order.Field)]},
 		Descending: pages.IsReversed()}

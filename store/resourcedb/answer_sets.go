@@ -32,7 +32,8 @@ func (h *heldResources) valuesOfTypes(names []string) (values []string) {
 	return values
 }
 
-// facet returns the first values of a facet, one more than the request wants.
+// facet returns the first values of a facet with their counts, at most one more
+// than the request wants.
 func (a answer) facet(of resource.FacetRequest) []resident.Count {
 	first, start := of.First+1, text.OrEmpty(of.StartsWith)
 	switch of.By {
@@ -50,7 +51,8 @@ func (a answer) facet(of resource.FacetRequest) []resident.Count {
 	return a.types(start, first)
 }
 
-// types returns the first types with names that begin with start.
+// types returns the names of types that begin with start with their counts, the
+// largest counts first, at most first.
 func (a answer) types(start string, first int) []resident.Count {
 	var named []resident.Count
 	for _, found := range a.held.CountValues(resident.Column{Kind: resident.OfType}, a.sets, "", math.MaxInt) {
@@ -75,8 +77,8 @@ func (a answer) keys(after string) (keys []resource.MetadataKey) {
 	return keys
 }
 
-// explanation counts the resources that pass each clause, and those left after
-// it.
+// explanation counts the resources that the viewer may see, the ones that pass
+// each clause, and the ones that pass it and all clauses before it.
 func (a answer) explanation(clauses []clause) *resource.Explanation {
 	explanation := explanationOf(clauses)
 	sets := []resident.Clause{}

@@ -24,7 +24,7 @@ func noteResource(tx *sqldb.Tx, before, after *ent.Resource) {
 	tx.Changed("Resource", uuid)
 }
 
-// audienceOf returns the viewers of a resource, nil for none.
+// audienceOf returns the audience of a resource, nil if row is nil.
 func audienceOf(row *ent.Resource) *change.Audience {
 	if row == nil {
 		return nil

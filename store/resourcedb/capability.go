@@ -19,10 +19,10 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Capabilities returns the capabilities of the types that some resource has a
-// value for, by name. It returns private ones only if includePrivate is set and
-// the viewer may see them, and ErrForbidden if the viewer may not discover
-// capabilities.
+// Capabilities returns the capabilities that some resource has a value for, by
+// the id of their type and sorted by name. It returns private ones only if
+// includePrivate is set and the viewer may see them, and ErrForbidden if the
+// viewer may not discover capabilities.
 func (s *ResourceStore) Capabilities(ctx context.Context, types []int64,
 	includePrivate bool) (map[int64][]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -58,7 +58,8 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64,
 	}), nil
 }
 
-// CapabilitiesByUUID returns the capabilities that the viewer may discover.
+// CapabilitiesByUUID returns the capabilities with the uuids that the viewer may
+// see, and no error if the viewer may not discover any.
 func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context,
 	uuids []string) (map[string]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -71,7 +72,8 @@ func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context,
 	return paging.ByID(rows, err, "capabilities", capabilityNoun, func(row *ent.Capability) string { return row.UUID })
 }
 
-// capabilitiesSeen keeps the registry entries that the viewer may see.
+// capabilitiesSeen keeps public registry entries, and private ones if
+// includePrivate is set and the viewer may see them.
 func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capability {
 	return func(s *entsql.Selector) {
 		if !includePrivate || !viewer.May(access.RuleCapabilitiesPrivate) {
@@ -80,9 +82,10 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 	}
 }
 
-// CapabilitiesOf returns the values that the resources have, by name. It
-// returns private ones only if includePrivate is set and the viewer may see
-// them, and ErrForbidden if the viewer may not discover capabilities.
+// CapabilitiesOf returns the values of the resources that the viewer may see, by
+// the id of the resource and sorted by name. It returns private ones only if
+// includePrivate is set and the viewer may see them, and ErrForbidden if the
+// viewer may not discover capabilities.
 func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64,
 	includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
 	viewer := access.ViewerFrom(ctx)

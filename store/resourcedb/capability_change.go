@@ -131,7 +131,7 @@ func capabilitiesOn(ctx context.Context, tx *sqldb.Tx,
 	return there[row.ID], sortedValues(there[row.ID]), err
 }
 
-// valuesOn returns the values of resources by name.
+// valuesOn returns the values of resources by row id and name.
 func valuesOn(ctx context.Context, tx *sqldb.Tx, resources []int64) (map[int64]map[string]*ent.CapabilityValue, error) {
 	values, err := tx.CapabilityValue.Query().Where(paging.Among(capabilityvalue.FieldResourceID, resources)).
 		WithCapability().All(ctx)

@@ -99,7 +99,8 @@ func (s *ResourceStore) removeCapability(ctx context.Context, tx *sqldb.Tx, row 
 }
 
 // removeValues increments the revisions of the resources that lose a capability
-// and records each loss. It returns the first losses, by uuid.
+// and records each loss. It returns the first MaxRemoved losses by uuid of the
+// resource, or ErrRetry if a resource with a value is not among holders.
 func (s *ResourceStore) removeValues(ctx context.Context, tx *sqldb.Tx, name string, holders []*ent.Resource,
 	values []*ent.CapabilityValue) ([]*resource.RemovedCapability, error) {
 	of := lists.ByKey(holders, func(row *ent.Resource) int64 { return row.ID })

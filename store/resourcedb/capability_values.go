@@ -21,8 +21,8 @@ var valueOrders = map[string]paging.SortKey{
 	"": {Column: capabilitycount.FieldValuePrefix, Tie: capabilitycount.FieldValue, IsPrefix: true},
 }
 
-// valuePaging returns the pages of the values of capabilities that begin with a
-// prefix, and the condition for the prefix.
+// valuePaging returns the paging of the values of capabilities, and the condition
+// for values that begin with startsWith. It reports bad arguments as problems.
 func valuePaging(startsWith string,
 	request page.Request) (pages paging.Paging, matching func(*entsql.Selector), err error) {
 	var problems problem.Problems

@@ -34,8 +34,8 @@ type capabilityWrite struct {
 }
 
 // insertCapabilityRegistry registers names that are not registered yet.
-// Registered names keep their visibility. It writes in the order of the names,
-// so that two writers never deadlock.
+// Registered names keep their visibility. It writes in the order of types and
+// names, so that two writers never deadlock.
 func (s *ResourceStore) insertCapabilityRegistry(ctx context.Context, tx *sqldb.Tx,
 	private map[capabilityKey]bool) error {
 	if len(private) == 0 {
@@ -62,8 +62,8 @@ func compareCapabilityKeys(a, b capabilityKey) int {
 	return cmp.Or(cmp.Compare(a.typeID, b.typeID), cmp.Compare(a.name, b.name))
 }
 
-// ensureCapabilities returns the registry entries of names and registers
-// missing names, with the operator's default visibility.
+// ensureCapabilities registers missing names, with the operator's default
+// visibility, and returns the row ids of the registry entries of all names.
 func (s *ResourceStore) ensureCapabilities(ctx context.Context, tx *sqldb.Tx,
 	keys []capabilityKey) (map[capabilityKey]int64, error) {
 	there, err := findCapabilities(ctx, tx, keys)
@@ -114,8 +114,8 @@ func (s *ResourceStore) writeCapabilities(ctx context.Context, tx *sqldb.Tx, pla
 	return counts.apply(ctx, s.DB, tx)
 }
 
-// insertCapabilityValues stores values and their members, and adds them to
-// changes.
+// insertCapabilityValues stores values and their members, and adds the members
+// to changes.
 func insertCapabilityValues(ctx context.Context, tx *sqldb.Tx, writes []capabilityWrite,
 	changes countChanges, now time.Time) error {
 	var creates []*ent.CapabilityValueCreate

@@ -47,8 +47,8 @@ func conditionsOf(clauses []clause) (conditions []resource.Condition) {
 	return conditions
 }
 
-// resourcesMatching keeps the resources that the viewer may see and that match
-// a filter.
+// resourcesMatching checks a filter and returns a predicate that keeps the
+// resources that the viewer may see and that match it.
 func (s *ResourceStore) resourcesMatching(ctx context.Context, filter resource.Filter) (predicate.Resource, error) {
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {
@@ -134,7 +134,8 @@ const maxSuggested = 10_000
 
 // capabilitiesToSuggest returns the names of capabilities of the types that the
 // viewer may know of, for suggestions, at most maxSuggested. A nil types means
-// all types. It returns none if every given name is known.
+// all types. It returns nil if every given name is known, or if the viewer may
+// not discover capabilities.
 func (s *ResourceStore) capabilitiesToSuggest(ctx context.Context, known map[string][]int64,
 	names, types []string) ([]string, error) {
 	unknown := slices.ContainsFunc(names, func(name string) bool { return known[name] == nil })
@@ -161,7 +162,7 @@ func (s *ResourceStore) capabilitiesOfTypes(ctx context.Context, types []string)
 }
 
 // knownCapabilities returns, by name, the row ids of the registry entries with
-// the names that the viewer may know of. A nil types means all types.
+// the names, if the viewer may know of them. A nil types means all types.
 func (s *ResourceStore) knownCapabilities(ctx context.Context, names, types []string) (map[string][]int64, error) {
 	if len(names) == 0 || resource.MayDiscover(access.ViewerFrom(ctx), s.options.CapabilityDiscovery) != nil {
 		return nil, nil

@@ -279,8 +279,9 @@ func (s *ResourceStore) takenUUIDs(ctx context.Context, tx *sqldb.Tx, uuids []st
 	return lists.Set(taken, lists.Itself), err
 }
 
-// registeredOf returns the registry entries of the capabilities of resources.
-// It returns nil unless the operator requires explicit registration.
+// registeredOf returns the row ids of the registry entries of the capabilities of
+// resources. It returns nil if there are no capabilities, or unless the operator
+// requires explicit registration.
 func (s *ResourceStore) registeredOf(ctx context.Context, tx *sqldb.Tx,
 	drafts []*draft) (map[capabilityKey]int64, error) {
 	if s.options.CapabilityRegistration != resource.RegisterExplicitly {

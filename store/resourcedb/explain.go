@@ -19,9 +19,10 @@ import (
 )
 
 // ExplainResources counts, for each condition of a filter, the visible
-// resources that meet it, and the visible resources that also meet all
-// conditions before it. One statement counts them all: it numbers each resource
-// by the first condition that the resource fails.
+// resources that meet it, the ones that also meet all conditions before it, and
+// the ones with a value that is not a number although the condition compares
+// numbers. Memory counts them, or one statement, which numbers each resource by
+// the first condition that the resource fails.
 func (s *ResourceStore) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	clauses, err := s.clausesOf(ctx, "filter", filter)
 	if err != nil {

@@ -23,8 +23,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// addUnused appends to a facet the known values that are not in use, sorted by
-// code point, until the facet has the number of values requested.
+// addUnused appends to a facet the known values that are not in use and begin
+// with the requested prefix, sorted by code point, until the facet has the
+// number of values requested. If more are left, it sets HasMore.
 func addUnused(facet *resource.Facet, of resource.FacetRequest, known []string, inUse map[string]bool) {
 	group := func(value string) string { return value }
 	if of.By == resource.FacetTag {
@@ -157,8 +158,8 @@ func (s *ResourceStore) knownTags(ctx context.Context, wanted []resource.FacetRe
 
 // knownEnums reads the enums that visible definitions list for the metadata
 // keys of facets. It reads the definitions on all resource types, or on those
-// of the scope and the filter. An association may prefix names, so it looks up
-// a key by all of its suffixes, which an index finds.
+// of the scope and the filter. An association may prefix names, so the statement
+// looks up the names that equal a key or end it, which an index finds.
 func (s *ResourceStore) knownEnums(ctx context.Context, scope facetScope, filter resource.Filter,
 	wanted []resource.FacetRequest, keys []string, enums map[facetOf][]string) error {
 	var ends []string

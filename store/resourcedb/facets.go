@@ -24,8 +24,9 @@ import (
 
 // Facets returns, for each key of a scope, the values that the resources of a
 // filter have, with counts: one facet for each request, counted without the
-// facet's own condition. Without a scope, 0 is the only key. At most one
-// statement counts them all.
+// facet's own condition. A facet with IncludeUnused also has known values, with
+// the count 0. Without a scope, 0 is the only key. At most one statement counts
+// all facets.
 func (s *ResourceStore) Facets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
 	wanted []resource.FacetRequest) (map[int64][]*resource.Facet, error) {
 	facets := make(map[int64][]*resource.Facet, len(keys))
@@ -84,8 +85,8 @@ type facetCount struct {
 	place int
 }
 
-// facetCounts returns the first values of all facets in their order, one more
-// than each request wants.
+// facetCounts returns the first values of all facets in their order, at most one
+// more than each request wants.
 func (s *ResourceStore) facetCounts(ctx context.Context, scope facetScope, filter resource.Filter,
 	wanted []resource.FacetRequest) ([]facetCount, error) {
 	var problems problem.Problems
@@ -177,8 +178,8 @@ func (s *ResourceStore) capabilitiesFor(ctx context.Context, filter resource.Fil
 	return known, everywhere, err
 }
 
-// facetPart counts the values of one facet on the matching resources, for each
-// key of the scope, and keeps the first ones.
+// facetPart returns the SELECT that counts the values of one facet on the
+// matching resources, for each key of the scope, and keeps the first ones.
 func (s *ResourceStore) facetPart(ctx context.Context, scope facetScope, index int, of resource.FacetRequest,
 	clauses []clause, capabilities map[string][]int64) *entsql.Selector {
 	build := entsql.Dialect(s.Pool.Dialect())
@@ -215,7 +216,7 @@ func mostFrequent(group string) []entsql.Querier {
 	return []entsql.Querier{entsql.Expr(entsql.Desc(entsql.Count("*"))), entsql.Expr(group)}
 }
 
-// firstOfScopes keeps the first values for each key of the scope.
+// firstOfScopes returns the SELECT of the first values for each key of a scope.
 func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, keys []int64, group string,
 	index, first int) *entsql.Selector {
 	counted.Where(paging.IsAmong(counted, column, keys)).AppendSelectAs(column, "scope_key")
@@ -227,8 +228,8 @@ func (s *ResourceStore) firstOfScopes(counted *entsql.Selector, column string, k
 		From(counted).Where(entsql.LTE(counted.C("place"), first))
 }
 
-// countsAll reports whether clauses keep every resource, so that tags and items
-// can be counted without a join.
+// countsAll reports whether the viewer sees every resource and clauses keep all,
+// so that tags and items can be counted without a join.
 func countsAll(ctx context.Context, clauses []clause) bool {
 	return visible.AreResourcesOpen(ctx) && !slices.ContainsFunc(clauses, func(c clause) bool { return !c.Ignored })
 }

@@ -23,7 +23,7 @@ const maxHostValues = 200_000
 // HostValues returns the values of a capability, by the row ids of the visible
 // resources that root providers are linked to. For a value that is a list, it
 // returns each member. It adds a problem at a path if the viewer may know of no
-// such capability.
+// such capability, and returns ErrTooComplex beyond maxHostValues.
 func (s *ResourceStore) HostValues(ctx context.Context, path, name string,
 	problems *problem.Problems) (map[int64][]string, error) {
 	before := len(*problems)

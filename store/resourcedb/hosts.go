@@ -57,9 +57,9 @@ func (s *ResourceStore) Required(ctx context.Context,
 	return RequiredCapabilities{namesIn(known, all), known}, err
 }
 
-// HostsMeeting is Hosts for several requirement lists together. Duplicate lists
-// count once. At most resource.MaxHostSets different lists are allowed. The
-// conditions must be valid and their capabilities known.
+// HostsMeeting is Hosts for several requirement lists together. Beyond
+// resource.MaxHostSets different lists it returns ErrTooComplex. The
+// requirements must be valid and their capabilities known.
 func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resource.Requirement,
 	of RequiredCapabilities) ([][]int64, error) {
 	if len(requirements) == 0 {
@@ -92,8 +92,8 @@ func (s *ResourceStore) HostsMeeting(ctx context.Context, requirements [][]resou
 	return lists.Map(numbers, func(number int) []int64 { return found[number] }), nil
 }
 
-// hostsOf returns the row ids of the resources that meet all clauses of each
-// list. Memory answers some lists. One statement answers the others.
+// hostsOf returns, for each list, the row ids of the visible resources that meet
+// all its clauses. Memory answers some lists. One statement answers the others.
 func (s *ResourceStore) hostsOf(ctx context.Context, sets [][]clause) ([][]int64, error) {
 	hosts, asked := make([][]int64, len(sets)), map[int][]clause{}
 	for i, clauses := range sets {
@@ -148,7 +148,8 @@ func (s *ResourceStore) readHosts(ctx context.Context, asked map[int][]clause, h
 	return nil
 }
 
-// hostLinks is the table of the resources that providers are linked to.
+// hostLinks is the WITH query for the ids of the resources that providers are
+// linked to.
 const hostLinks = "links"
 
 // hostsThat selects a number, and the row ids of the resources joined into one

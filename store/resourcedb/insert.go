@@ -85,8 +85,9 @@ func (s *ResourceStore) InsertResources(ctx context.Context, tx *sqldb.Tx, recor
 	return nil
 }
 
-// writeResources writes resources with their metadata, capabilities and tags. A
-// parent without a row id must be among the resources.
+// writeResources writes resources with their metadata, capabilities and tags,
+// and returns their rows in the same order. A parent without a row id must be
+// among the resources.
 func (s *ResourceStore) writeResources(ctx context.Context, tx *sqldb.Tx, resources []newResource,
 	now time.Time) ([]*ent.Resource, error) {
 	rows := lists.Map(resources, func(r newResource) *ent.Resource { return r.entity(now) })

@@ -40,7 +40,9 @@ func (s *ResourceStore) MetadataOf(ctx context.Context, resources []int64,
 var metadataItems = sqldb.NewTable[ent.MetadataItem](metadataitem.Table, metadataitem.Columns,
 	metadataitem.FieldValueHash, metadataitem.FieldValuePrefix, metadataitem.FieldValueKey).Timeless()
 
-// MetadataByKey returns the metadata items of resources that the viewer may see.
+// MetadataByKey returns the metadata items with the keys on resources that the
+// viewer may see. It may also return items of these resources with the metadata
+// key of another ItemKey.
 func (s *ResourceStore) MetadataByKey(ctx context.Context,
 	keys []resource.ItemKey) (map[resource.ItemKey]*resource.MetadataItem, error) {
 	query := s.Ent.MetadataItem.Query().Where(visible.OfResources(ctx),

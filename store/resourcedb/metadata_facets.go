@@ -66,8 +66,8 @@ func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope
 // MetadataKeys returns a page of the metadata keys in use on the visible
 // resources of a filter, by key. It keeps the keys that contain the search
 // string, ignoring case. If resourceType is not nil, it counts only resources
-// of that type. The page is always read forward, from request.After up to
-// request.Before. Every call counts the keys again.
+// of that type. The page is always read forward, between request.After and
+// request.Before, both excluded. Every call counts the keys again.
 func (s *ResourceStore) MetadataKeys(ctx context.Context, filter resource.Filter, resourceType *string, search string,
 	request page.Request) (page.Page[*resource.MetadataKey], error) {
 	none := page.Page[*resource.MetadataKey]{}

@@ -134,7 +134,7 @@ func (d *metadataDraft) mayDecide(viewer access.Viewer) bool {
 	return true
 }
 
-// formedAmong returns the well-formed changes.
+// formedAmong returns the changes that have no problems so far.
 func formedAmong(drafts []*metadataDraft) []*metadataDraft {
 	return slices.DeleteFunc(slices.Clone(drafts), func(d *metadataDraft) bool { return len(d.problems) > 0 })
 }

@@ -66,7 +66,7 @@ func typeNames(ctx context.Context, client *ent.Client, rows []*ent.Resource) (m
 }
 
 // firstOfTypes keeps, of each type that the page can contain, the first
-// resources by uuid, as many as a page has. An index has the resources of each
+// resources by uuid, one more than a page has. An index has the resources of each
 // type in that order, so the database reads no more of them and sorts few.
 // conditions has the conditions of the list.
 func firstOfTypes(pages paging.Paging, conditions ...func(*entsql.Selector)) func(*entsql.Selector) {
@@ -136,7 +136,7 @@ func (s *ResourceStore) partsOf(ctx context.Context, filter resource.Filter,
 	return nil
 }
 
-// firstOfParts keeps the first resources of each part, as many as a page has.
+// firstOfParts keeps the first resources of each part, one more than a page has.
 // An index has each part in the order of names, so the database reads no more
 // of it and sorts one page of each part. For other orders, the database sorts
 // all rows with or without parts.

@@ -64,7 +64,8 @@ func (s *ResourceStore) keepResources() {
 func (s *ResourceStore) LoadResources(ctx context.Context) error { return s.memory.Load(ctx) }
 
 // resourcesAt returns the resources at the instant that the context reads, or
-// nil if the database must answer.
+// nil if the database must answer. If memory has none, it starts to load them,
+// except in a trial.
 func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error) {
 	if s.memory == nil {
 		return nil, nil

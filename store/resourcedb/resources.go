@@ -154,7 +154,8 @@ func (s *ResourceStore) pagingOf(ctx context.Context, list string, filter resour
 	return pages, wanted, err
 }
 
-// CountResourcesWithin returns the number of resources of each scope.
+// CountResourcesWithin returns the total number of resources of each scope in
+// ResourcesWithin.
 func (s *ResourceStore) CountResourcesWithin(ctx context.Context, scope resource.Scope, keys []int64,
 	filter resource.Filter) (map[int64]int, error) {
 	wanted, err := s.resourcesMatching(ctx, filter)
@@ -187,8 +188,8 @@ func (s *ResourceStore) ResourcesByID(ctx context.Context, ids []int64) (map[int
 	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) int64 { return row.ID })
 }
 
-// TagsOfResources returns the tags of the resources, sorted by name, ignoring
-// case.
+// TagsOfResources returns the tags of the visible resources, sorted by name,
+// ignoring case.
 func (s *ResourceStore) TagsOfResources(ctx context.Context, resources []int64) (map[int64][]string, error) {
 	rows, err := resourceTags.All(ctx, s.DB, paging.Among(resourcetag.FieldResourceID, resources),
 		visible.OfResources(ctx), sqldb.Where(resourcetag.ByResourceID(), resourcetag.ByNameKey(), resourcetag.ByID()))
@@ -216,7 +217,7 @@ func resourceNoun(row *ent.Resource) *resource.Resource {
 	return r
 }
 
-// ResourcesByUUID returns the resources that the viewer may see.
+// ResourcesByUUID returns the visible resources with the uuids.
 func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (map[string]*resource.Resource, error) {
 	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids)).
 		All(ctx)

@@ -76,9 +76,9 @@ func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts 
 	return counts, err
 }
 
-// hold locks a scope and takes it for a pass, unless another pass holds the
-// scope. It returns the state before. Between the pages of a pass the hold may
-// end; then another pass may take the scope.
+// hold locks a scope and takes it for a pass. It returns the state before, or
+// ErrConcurrentUpdate if another pass holds the scope. Between the pages of a
+// pass the hold may end; then another pass may take the scope.
 func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope,
 	pass string) (before *ent.SyncScope, err error) {
 	err = s.Execute(ctx, tx,
@@ -267,7 +267,7 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 		sqldb.JSONOf(origins), w.now)
 }
 
-// keysOf returns keys, sorted, as JSON.
+// keysOf returns the keys of items, sorted, as a JSON array.
 func keysOf(items []metadef.KeyValue) string {
 	keys := lists.Map(items, func(item metadef.KeyValue) string { return item.Key })
 	slices.Sort(keys)
@@ -450,8 +450,9 @@ func (w *syncWriter) markAbsent(ctx context.Context) error {
 	return nil
 }
 
-// within returns the condition that a foreign id is in the range of the page.
-// others is the number of parameters before its own.
+// within returns the conditions that a foreign id is in the range (After, Through]
+// of the page, each with AND before it, "" without bounds. others is the number
+// of the parameters that precede args.
 func (w *syncWriter) within(others int) (condition string, args []any) {
 	for _, bound := range []struct {
 		operator string

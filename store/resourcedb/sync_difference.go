@@ -10,7 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// maxAbsentChanges is the maximum number of absent things in a difference.
+// maxAbsentChanges is the maximum number of absent, gone and deleted things in a
+// difference.
 const maxAbsentChanges = 1000
 
 // difference returns the difference that the page has made in a trial.

@@ -20,10 +20,10 @@ import (
 )
 
 // EndSync ends a pass. If the pass read everything, things that have been
-// absent for long enough are gone from now on, or none of the things if they
-// exceed a limit. Then resources that have been gone for the delay are deleted.
-// A resource on which something depends stays. A pass that ends like the one
-// before it has no event.
+// absent for long enough are gone from now on, unless they exceed a limit: then
+// all stay. Resources that have been gone for the delay are deleted, at most
+// origin.MaxDeleted. A resource on which something depends stays. A pass that
+// ends like the one before it has no event.
 func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.Ended, error) {
 	var ended origin.Ended
 	if err := checkInput(end.Check); err != nil {
@@ -106,9 +106,9 @@ func (s *ResourceStore) declareGone(ctx context.Context, tx *sqldb.Tx, end origi
 		Exec(ctx)
 }
 
-// lockAbsent locks the resources that are absent for long enough, and the
-// resources that have been gone for the delay. It returns the ids of the
-// resources on which nothing depends.
+// lockAbsent locks the resources that are absent for long enough, and at most
+// MaxDeleted that have been gone for the delay, and returns their rows. absent
+// and expired are the ids of the ones on which nothing depends.
 func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin.End,
 	now time.Time) (rows []*ent.Resource, absent, expired []int64, err error) {
 	found := func(condition, limit string, arg any) ([]int64, error) {
@@ -184,7 +184,7 @@ func secondsSince(then *time.Time, now time.Time) *int {
 const maxScopes = 1000
 
 // OriginsOf returns where resources are from, by row id. A resource that no sync
-// wrote has none.
+// wrote has none. It does not check the viewer.
 func (s *ResourceStore) OriginsOf(ctx context.Context, ids []int64) (map[int64]*origin.Origin, error) {
 	origins := map[int64]*origin.Origin{}
 	err := s.Query(ctx, s.Pool, `SELECT o.resource_id, o.origin, o.region, o.kind, o.foreign_id, o.observed_at, o.absent, o.gone_at, s.completed_at

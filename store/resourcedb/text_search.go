@@ -98,7 +98,8 @@ func hasItem(build *entsql.DialectBuilder, of func(string) string, test *entsql.
 }
 
 // searched returns the condition of a page for clauses. The first search among
-// them becomes a searchedPage, a statement that chooses the faster way itself.
+// them becomes a searchedPage, a statement that chooses the faster way itself,
+// unless memory has narrowed the resources or the page is in the order of types.
 func (s *ResourceStore) searched(pages paging.Paging, clauses []clause,
 	visible func(*entsql.Selector)) func(*entsql.Selector) {
 	var search *textSearch
@@ -182,7 +183,8 @@ func (p searchedPage) holds(s *entsql.Selector) *entsql.Predicate {
 	})
 }
 
-// inOrder returns the resources in the order of the list.
+// inOrder returns the SELECT of the resources that meet the other conditions, in
+// the order of the list and within the bounds of the page.
 func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *entsql.Selector {
 	resources := build.Select().From(build.Table(entresource.Table))
 	resources.Select(resources.Columns(columns...)...)
@@ -192,8 +194,9 @@ func (p searchedPage) inOrder(build *entsql.DialectBuilder, columns ...string) *
 	return resources
 }
 
-// ordered returns the resources that the walk reads, none if the index found
-// few. Each database needs its own form to check that before it reads any.
+// ordered returns the SELECT of the resources that the walk reads, at most
+// walk.Most. It yields no rows if the index found few. Each database needs its
+// own form to check that before it reads any.
 func (p searchedPage) ordered(build *entsql.DialectBuilder) entsql.Querier {
 	resources := p.inOrder(build, entresource.FieldID, entresource.FieldNameKey,
 		entresource.FieldDescriptionKey, entresource.FieldDescription, p.pages.Key.Column, p.pages.Key.TieColumn())
