@@ -261,8 +261,8 @@ type Options struct {
 	// CacheBytes limits the page caches of all connections to a SQLite file
 	// together; 0 is DefaultCacheBytes.
 	CacheBytes int64
-	// KeysPerProject limits the idempotency keys of a project; 0 is
-	// defaultKeysPerProject.
+	// KeysPerProject limits the idempotency keys of a project, counted once for
+	// each transaction of their requests; 0 is defaultKeysPerProject.
 	KeysPerProject int
 	// ChangesKept is the retention of the log of changes; 0 is
 	// DefaultChangesKept.

@@ -109,7 +109,8 @@ type health struct {
 	asked  time.Time // when tryToWrite last ran
 }
 
-// note records the outcome of a write transaction.
+// note records the outcome of a write transaction: nil or a fault. It ignores
+// unreachable and errors without a fault.
 func (h *health) note(err error) {
 	fault := fault("")
 	if err != nil {
@@ -126,7 +127,7 @@ func (h *health) note(err error) {
 const betweenTries = time.Second
 
 // mayTry returns the fault of the last write transaction, and whether the
-// caller may try a write to see if it persists.
+// caller may try a write now, to see if the fault persists.
 func (h *health) mayTry() (failed fault, may bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

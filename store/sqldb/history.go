@@ -49,8 +49,8 @@ const (
 var errPast = errors.New("the database server was the primary of an earlier timeline")
 
 // note records the identity of a server, and returns the number of its branch.
-// If that is new, it retires the connections to the one before. For pastFor it
-// refuses an earlier timeline of the same cluster.
+// For another run than the newest it retires the present connections. For
+// pastFor it refuses an earlier timeline of the same cluster.
 func (h *history) note(of identity) (branch int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

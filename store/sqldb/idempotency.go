@@ -273,8 +273,8 @@ func (tx *Tx) lockKey(ctx context.Context, place *oncePlace) error {
 	return err
 }
 
-// Keep encodes the values behind results for the request of a context. The
-// transaction stores them before COMMIT. Without a key Keep does nothing.
+// Keep encodes the values that results point to, for the request of a context.
+// The transaction stores them before COMMIT. Without a key Keep does nothing.
 func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 	place := placeOf(ctx)
 	if place == nil {

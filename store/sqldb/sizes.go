@@ -28,8 +28,9 @@ type tableSizes struct {
 }
 
 // Sizes returns the approximate row count of each table by name, as of the last
-// read. The names of existing trigram indexes are keys, too. It never waits,
-// and returns nil before the first read. The caller must not modify the map.
+// read. The names of existing trigram indexes are keys, too, with the value 1.
+// It never waits, and returns nil before the first read. The caller must not
+// modify the map.
 func (d *DB) Sizes() map[string]int64 {
 	d.tableSizes.mu.Lock()
 	defer d.tableSizes.mu.Unlock()
@@ -51,7 +52,7 @@ func (d *DB) readSizesAgain(ctx context.Context) error {
 }
 
 // ReadSizes reads the table sizes. PostgreSQL has estimates. On SQLite it
-// counts rows, up to a bound.
+// counts the rows of each table, up to maxCounted.
 func (d *DB) ReadSizes(ctx context.Context) error {
 	rows := map[string]int64{}
 	read := func(query string) error {

@@ -53,7 +53,8 @@ const (
 	standbyPart = 3
 )
 
-// errNoStandby means that a server does not follow the primary.
+// errNoStandby means that a server does not stream from a primary, or that the
+// role may not see it.
 var errNoStandby = errors.New("it does not stream from the primary, or the role lacks pg_read_all_stats")
 
 // followed is the run of the primary that a standby follows, and its branch.

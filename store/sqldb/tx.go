@@ -46,7 +46,7 @@ const Attempts = 10
 // A transaction that records the capacity history locks its buckets alone, by size
 // and series.
 //
-// SQLite has one write transaction at a time. That turn is its only lock.
+// SQLite has one write transaction at a time (DB.turn), and no other locks.
 type Tx struct {
 	*ent.Tx
 	changelog.Changes
@@ -146,7 +146,7 @@ func (d *DB) tryWrite(ctx context.Context, mutation string, write func(tx *Tx) e
 }
 
 // Fill is Write without a viewer: for built-in things and for the initial
-// content of an empty database. It records no audit events.
+// content of an empty database. write must record no audit events.
 func (d *DB) Fill(ctx context.Context, write func(tx *Tx) error) error {
 	return d.writeRetrying(ctx, "", write, nil)
 }

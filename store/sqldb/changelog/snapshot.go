@@ -7,11 +7,10 @@ import (
 	"strings"
 )
 
-// Snapshot is the set of transactions whose writes a read transaction sees: those
-// that had ended when it began. A
-// transaction gets its number at its first write. PostgreSQL commits in any
-// order, so numbers alone do not decide. A later snapshot sees all that an
-// earlier one sees.
+// Snapshot is the set of the transactions that had ended when a read transaction
+// began, which sees all their writes and no others. A transaction gets its
+// number at its first write. PostgreSQL commits in any order, so numbers alone
+// do not decide. A later snapshot sees all that an earlier one sees.
 type Snapshot struct {
 	// Server identifies a run of the database server. Transactions that a crash
 	// rolled back leave their numbers to later ones. It is 0 on SQLite.

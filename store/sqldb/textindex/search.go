@@ -95,7 +95,7 @@ func (t SearchedText) Has(column func(string) string, folded string) *entsql.Pre
 	})
 }
 
-// HasExactly is Has without case folding. It requires the column plain.
+// HasExactly is Has without case folding. t.plain must be set.
 func (t SearchedText) HasExactly(column func(string) string, part string) *entsql.Predicate {
 	return containsText(column(t.plain), part)
 }
@@ -134,8 +134,8 @@ func (t SearchedText) foundBy(selected, folded string,
 }
 
 // FoundIn returns the condition that a column has one of the ids of a SELECT. The
-// SELECT runs once. As a plain subquery, PostgreSQL would run it for each row if
-// it expects few rows.
+// SELECT runs once. Otherwise PostgreSQL would run it for each row if it expects
+// few rows.
 func FoundIn(column string, ids *entsql.Selector) *entsql.Predicate {
 	return entsql.P(func(b *entsql.Builder) {
 		if b.Dialect() == dialect.Postgres {
@@ -161,8 +161,8 @@ func Beside(s *entsql.Selector, column, part string) string {
 func IsIndexed(folded string) bool { return len(trigramsOf(folded)) > 0 }
 
 // ContainsExactly returns the condition for rows whose string contains part,
-// without case folding. The index narrows the rows, ignoring case. It requires
-// the column plain.
+// without case folding. The index narrows the rows, ignoring case. t.plain must
+// be set.
 func (t SearchedText) ContainsExactly(column func(string) string, part string) *entsql.Predicate {
 	exactly := containsText(column(t.plain), part)
 	if folded := text.Fold(part); IsIndexed(folded) {
