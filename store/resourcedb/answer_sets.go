@@ -51,8 +51,8 @@ func (a answer) facet(of resource.FacetRequest) []resident.Count {
 	return a.types(start, first)
 }
 
-// types returns the names of types that begin with start with their counts, the
-// largest counts first, at most first.
+// types returns the type names that begin with start, and their counts: at most
+// first of them, the largest counts first.
 func (a answer) types(start string, first int) []resident.Count {
 	var named []resident.Count
 	for _, found := range a.held.CountValues(resident.Column{Kind: resident.OfType}, a.sets, "", math.MaxInt) {

@@ -19,8 +19,8 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// Capabilities returns the capabilities that some resource has a value for, by
-// the id of their type and sorted by name. It returns private ones only if
+// Capabilities returns, for each of the types, the capabilities that some
+// resource has a value for, sorted by name. It returns private ones only if
 // includePrivate is set and the viewer may see them, and ErrForbidden if the
 // viewer may not discover capabilities.
 func (s *ResourceStore) Capabilities(ctx context.Context, types []int64,
@@ -58,8 +58,9 @@ func (s *ResourceStore) CapabilitiesNamed(ctx context.Context, types []int64,
 	}), nil
 }
 
-// CapabilitiesByUUID returns the capabilities with the uuids that the viewer may
-// see, and no error if the viewer may not discover any.
+// CapabilitiesByUUID returns the capabilities with the uuids, as far as the
+// viewer may see them. If the viewer may not discover capabilities, it returns
+// nil and no error.
 func (s *ResourceStore) CapabilitiesByUUID(ctx context.Context,
 	uuids []string) (map[string]*resource.Capability, error) {
 	viewer := access.ViewerFrom(ctx)
@@ -82,10 +83,9 @@ func capabilitiesSeen(viewer access.Viewer, includePrivate bool) predicate.Capab
 	}
 }
 
-// CapabilitiesOf returns the values of the resources that the viewer may see, by
-// the id of the resource and sorted by name. It returns private ones only if
-// includePrivate is set and the viewer may see them, and ErrForbidden if the
-// viewer may not discover capabilities.
+// CapabilitiesOf returns, for each of the visible resources, its values, sorted
+// by name. It returns private ones only if includePrivate is set and the viewer
+// may see them, and ErrForbidden if the viewer may not discover capabilities.
 func (s *ResourceStore) CapabilitiesOf(ctx context.Context, resources []int64,
 	includePrivate bool) (map[int64][]*resource.ResourceCapability, error) {
 	viewer := access.ViewerFrom(ctx)

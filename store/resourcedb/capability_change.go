@@ -172,9 +172,9 @@ func (s *ResourceStore) planCapabilities(ctx context.Context, tx *sqldb.Tx, row 
 	return plan, plan.set(row, capabilities, there, len(there), registry, "input.capabilities")
 }
 
-// set adds the changes that give a resource new values. Count is the number of
-// values that it keeps or changes. It skips values that do not change, and refuses
-// the list at a path if the resource would have too many.
+// set adds the changes that give a resource new values, and skips values that do
+// not change. count is the number of present values that stay or change. set
+// refuses the list at a path if the resource would have too many.
 func (p *capabilityPlan) set(row *ent.Resource, capabilities []metadef.KeyValue,
 	there map[string]*ent.CapabilityValue, count int, registry map[capabilityKey]int64, path string,
 ) error {

@@ -97,8 +97,8 @@ type draft struct {
 	row       *ent.Resource // set once it is written
 }
 
-// draft returns a resource to be created, with the problems of the input
-// itself.
+// draft returns a resource to be created, with the problems that need no
+// database: of the viewer's rights first, then of the input.
 func (s *ResourceStore) draft(viewer access.Viewer, input resource.Input) *draft {
 	d := &draft{input: input, record: recordOf(viewer, input)}
 	if d.refuse(&d.problems, mayCreateResource(viewer, input)); len(d.problems) > 0 {

@@ -20,10 +20,10 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MetadataFacets returns the values in use of each metadata key with the number
-// of resources that have each, the most frequent first. It counts the resources
-// of a filter for all keys of a scope together. Without a scope, 0 is the only
-// key and stands for all resources of the filter.
+// MetadataFacets returns, for each key of a scope, the values in use of each
+// metadata key in names, with the number of resources of a filter that have each
+// value: at most first values, the most frequent first. Without a scope, 0 is
+// the only key of it and stands for all resources of the filter.
 func (s *ResourceStore) MetadataFacets(ctx context.Context, scope resource.Scope, keys []int64, filter resource.Filter,
 	names []string, first int) (map[int64][]*resource.MetadataFacet, error) {
 	var problems problem.Problems

@@ -19,7 +19,8 @@ import (
 // updates memory to that instant, so memory is as exact as the database,
 // regardless of the server that wrote, and no write waits for it. The database
 // answers until resources are loaded, if they need too much memory, and if more
-// has changed than a request may read. Both must give the same answers.
+// has changed than a request may read. Memory and the database must return the
+// same answers.
 
 const (
 	// DefaultResidentBytes is the default maximum memory for resources, in
@@ -30,7 +31,7 @@ const (
 	// milliseconds.
 	defaultResidentFrom = 20_000
 	// maxFollowed is the maximum number of changed resources that a request
-	// reads.
+	// reads to update memory.
 	maxFollowed = 2000
 )
 
@@ -76,7 +77,8 @@ func (s *ResourceStore) resourcesAt(ctx context.Context) (*heldResources, error)
 	return s.memory.At(ctx)
 }
 
-// readChanged returns the resources after the changes in notes.
+// readChanged returns a copy of held with the resources that notes name read
+// again, and all type names if a type changed.
 func (s *ResourceStore) readChanged(ctx context.Context, on sqldb.Conn, held *heldResources,
 	notes []changelog.Note) (*heldResources, error) {
 	next := *held

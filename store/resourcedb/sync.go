@@ -30,9 +30,9 @@ import (
 const passHeld = time.Minute
 
 // SyncResources writes a page of things as their origin has them. It creates
-// their resources, and changes their own fields and the metadata and
-// capabilities of the origin; all else on a resource stays. A page without
-// changes writes at most the hold of its scope. A dry run returns the
+// missing resources. On the others it changes the name, description, project and
+// visibility, and the metadata and capabilities of the origin; all else stays. A
+// page without changes writes at most the hold of its scope. A dry run returns the
 // difference that the page would make, and writes nothing. SyncResources
 // returns ErrConcurrentUpdate while another pass writes the scope.
 func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
@@ -282,8 +282,8 @@ type syncChange struct {
 	set    []metadef.KeyValue // capabilities
 	unset  []string
 	owned  [2]string // the keys of the metadata and of the capabilities of the origin, as JSON
-	// isChanged means that the resource changes, isBack that it was absent or
-	// gone.
+	// isChanged means that the resource changes, isBack that the thing was
+	// absent or gone before the page.
 	isChanged, isBack bool
 }
 
@@ -387,7 +387,8 @@ func (w *syncWriter) changeCapabilities(ctx context.Context, changes []syncChang
 	return w.store.writeCapabilities(ctx, w.tx, plan, w.now)
 }
 
-// record records the changed resources, before and after.
+// record records the changed and returned resources, before and after, in the
+// audit log.
 func (w *syncWriter) record(ctx context.Context, changes []syncChange) error {
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c syncChange) bool { return !c.isChanged && !c.isBack })
 	if len(changes) == 0 {
