@@ -100,7 +100,8 @@ func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// isUnreachable reports whether the database could not be reached.
+// isUnreachable reports whether the database could not be reached, refused a
+// connection or lost it.
 func isUnreachable(err error) bool {
 	switch postgres, _ := codesOf(err); postgres {
 	case "":

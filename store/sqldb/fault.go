@@ -91,7 +91,8 @@ func refusedToBegin(err error) error {
 	return Refused(err)
 }
 
-// refusedPing converts an error of a ping into a refusal.
+// refusedPing converts an error of a ping into the refusal of its fault; an error
+// without a fault counts as unreachable.
 func refusedPing(err error) error {
 	if fault := faultOf(err); fault != "" {
 		return fault.refuse(err)

@@ -39,7 +39,7 @@ type sqliteFile struct {
 	log    fs.FileInfo // nil before keepLog
 }
 
-// identify returns the sqliteFile for a path.
+// identify returns the sqliteFile for the file that is at a path now.
 func identify(path string) (*sqliteFile, error) {
 	opened, err := os.Stat(path)
 	return &sqliteFile{path: path, opened: opened}, err

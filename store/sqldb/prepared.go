@@ -25,7 +25,7 @@ func newPreparedStatements() *preparedStatements {
 }
 
 const (
-	// maxPrepared bounds the prepared statements.
+	// maxPrepared bounds the prepared statements of a pool.
 	maxPrepared = 256
 	// preparedAfter is the number of uses after which a statement is prepared.
 	preparedAfter = 3

@@ -109,9 +109,9 @@ func readingOf(ctx context.Context, db *Database) *Reading {
 // IsReading reports whether a context has a Reading.
 func (d *DB) IsReading(ctx context.Context) bool { return readingOf(ctx, d.Pool) != nil }
 
-// Wrote ends the current instant of a request that writes, and begins the second
-// part of AtOnceAfterWrite and EachAfterWrite. Later reads, which show the
-// result, see a later instant.
+// Wrote ends the current instant of a request that writes, and turns
+// AtOnceAfterWrite into AtOnce, EachAfterWrite into Each. Later reads, which show
+// the result, see a later instant.
 func (d *DB) Wrote(ctx context.Context) {
 	if reading := readingOf(ctx, d.Pool); reading != nil {
 		reading.End()

@@ -178,8 +178,8 @@ func (l Log) prunePostgres(ctx context.Context, age time.Duration) (deleted int6
 }
 
 // Renumber replaces transaction numbers that this PostgreSQL server has not yet
-// reached, which a backup of another server brings, by that of its transaction.
-// Readers would otherwise read such changes again and again.
+// reached, as in a backup of another server, by the number of the current
+// transaction. Otherwise readers would read such changes again and again.
 func (l Log) Renumber(ctx context.Context) error {
 	if !l.Postgres {
 		return nil
