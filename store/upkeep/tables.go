@@ -62,8 +62,8 @@ type table struct {
 
 const transactionColumn = "transaction"
 
-// tablesOf returns the tables of a database in the order of order, or an error
-// if one is missing.
+// tablesOf returns the tables of a database, each after the tables that it refers
+// to, or an error if one is missing.
 func tablesOf(ctx context.Context, db *sqldb.DB, on sqldb.Conn) ([]table, error) {
 	statement := `SELECT t.value, c.name, c.type FROM json_each($1) AS t, pragma_table_info(t.value) AS c ORDER BY 1, 2`
 	if db.Postgres() {
