@@ -70,8 +70,8 @@ func pairOf(t testing.TB, chain []*cluster) *Pair {
 	return &Pair{URL: of.String(), Primary: primary.url, Standby: standby.url, one: primary, other: standby}
 }
 
-// copied returns a cluster with a copy of the data. No server may have been
-// started on it yet.
+// copied returns a cluster with a copy of the data. No server may have run on
+// the data yet.
 func (c *cluster) copied() (*cluster, error) {
 	other, err := inNewFolder(c.programs)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *Pair) Promote(t testing.TB) {
 // Promoted returns the database of the server that Promote promotes.
 func (p *Pair) Promoted(t testing.TB) *sql.DB { return Database(t, p.other.url) }
 
-// Stop stops the old primary immediately.
+// Stop stops the first primary immediately.
 func (p *Pair) Stop(t testing.TB) {
 	t.Helper()
 	if err := p.one.control("stop", "-m", "immediate"); err != nil {

@@ -206,7 +206,7 @@ func ownCluster(t testing.TB) *cluster {
 	return own
 }
 
-// unstarted returns new data for a server that only one test uses.
+// unstarted returns a cluster with new data and no server yet, for one test.
 func unstarted(t testing.TB) *cluster {
 	t.Helper()
 	if os.Getenv("CADASTRE_TEST_POSTGRES") != "" {
@@ -244,7 +244,8 @@ func sharedCluster(t testing.TB) *cluster {
 	return shared.cluster
 }
 
-// temporary creates a schema or database and drops it when the test ends.
+// temporary creates a schema or database, returns its name, and drops it when
+// the test ends.
 func temporary(t testing.TB, of *cluster, what, like, dropping string) string {
 	t.Helper()
 	name := randomName("test_")
