@@ -20,7 +20,6 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
-// capabilityKey is the key of a registry entry.
 type capabilityKey struct {
 	typeID int64
 	name   string

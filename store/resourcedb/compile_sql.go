@@ -28,7 +28,7 @@ type sqlCompiler struct {
 	capabilities map[string][]int64
 }
 
-// holds returns a condition as a predicate.
+// holds returns a condition as a predicate on the resources of s.
 func (c sqlCompiler) holds(s *entsql.Selector, of resource.Condition) *entsql.Predicate {
 	if predicate := c.holdsPlainly(s, of); predicate != nil {
 		return predicate

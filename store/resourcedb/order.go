@@ -19,7 +19,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
-// resourceOrders returns the sort keys of resources.
+// resourceOrders returns the sort keys of resources by order field.
 func resourceOrders() map[string]paging.SortKey {
 	orders := map[string]paging.SortKey{
 		string(resource.OrderByType):    {Of: nameOfType, Tie: entresource.FieldUUID},
@@ -58,7 +58,7 @@ func (s *ResourceStore) positions(ctx context.Context, order page.Order,
 	}, nil
 }
 
-// typeNames returns the names of the types of resources.
+// typeNames returns the names of the types of resources by the type's row id.
 func typeNames(ctx context.Context, client *ent.Client, rows []*ent.Resource) (map[int64]string, error) {
 	ids := lists.Map(rows, func(row *ent.Resource) int64 { return row.ResourceTypeID })
 	types, err := client.ResourceType.Query().Where(paging.Among(resourcetype.FieldID, lists.Distinct(ids))).All(ctx)

@@ -184,7 +184,7 @@ func secondsSince(then *time.Time, now time.Time) *int {
 const maxScopes = 1000
 
 // OriginsOf returns where resources are from, by row id. A resource that no sync
-// wrote has none. It does not check the viewer.
+// wrote has none. OriginsOf does not check the viewer.
 func (s *ResourceStore) OriginsOf(ctx context.Context, ids []int64) (map[int64]*origin.Origin, error) {
 	origins := map[int64]*origin.Origin{}
 	err := s.Query(ctx, s.Pool, `SELECT o.resource_id, o.origin, o.region, o.kind, o.foreign_id, o.observed_at, o.absent, o.gone_at, s.completed_at
