@@ -12,9 +12,9 @@ import (
 // nameInMessage finds the name of an argument in a validation error.
 var nameInMessage = regexp.MustCompile(`argument "(\w+)"`)
 
-// nameArguments adds the argument's name and coordinate to the errors about
-// missing and unknown arguments of fields. An unknown argument has the
-// coordinate of its field.
+// nameArguments replaces the rules for missing and unknown arguments. The new
+// ones add the argument's name and coordinate to errors about arguments of
+// fields. An unknown argument has the coordinate of its field.
 func nameArguments(of *rules.Rules) {
 	for name, rule := range of.GetInner() {
 		switch name {

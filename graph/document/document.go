@@ -1,8 +1,8 @@
 // Package document prepares operations before they run. It parses and validates
 // documents, checks them against limits, coerces variables to their types and
-// estimates the cost of an operation. Its errors wrap a problem.Refusal or have
-// gqlgen's code for parsing or validation. Package graph turns them into the
-// errors of an answer.
+// estimates the cost of an operation. Its errors wrap a problem.Refusal or a
+// problem.InvalidInput, or have gqlgen's code for parsing or validation.
+// Package graph turns them into the errors of an answer.
 package document
 
 import (
@@ -74,13 +74,13 @@ type Request struct {
 // Prepared is the result of preparing a request: an operation that may run, or
 // why it is refused.
 type Prepared struct {
-	// Valid reports whether the document is valid. The rest of the request may
-	// still be invalid.
+	// Valid reports whether the document was read and is valid. It is false if
+	// the variables are refused before. The rest may be invalid if it is true.
 	Valid bool
 	// Operation is nil if the request is refused before the operation is
 	// planned. An operation that is too large or costs too much is not nil.
 	Operation *Operation
-	// Refused is why the operation may not run. It is empty if it may.
+	// Refused is why the operation may not run, or empty if it may run.
 	Refused gqlerror.List
 	// NotUnicode reports whether the document is refused for a literal with
 	// half of a surrogate pair.
@@ -103,7 +103,7 @@ type Operation struct {
 	Price Price
 	// Needs is the resource that the operation needs while it runs.
 	Needs Needs
-	// Introspects reports whether the operation reads the schema.
+	// Introspects reports whether the operation selects __schema or __type.
 	Introspects bool
 
 	planned *Plan
@@ -256,8 +256,9 @@ func (d *document) operation(name string, variables map[string]any) (*Operation,
 	return &Operation{Document: d.ast, Definition: definition, Variables: coerced}, nil
 }
 
-// checkSubscription refuses a subscription that does not have exactly one field
-// for all values of @skip and @include.
+// checkSubscription refuses a subscription unless exactly one root field
+// remains after @skip and @include, and its name does not begin with two
+// underscores.
 func (d *document) checkSubscription(o *Operation) gqlerror.List {
 	if o.Definition.Operation != ast.Subscription {
 		return nil

@@ -18,9 +18,9 @@ type enumName string
 // separately.
 type variable struct{}
 
-// withFields returns the errors of a document as clients get them. An error in
-// a literal of an argument reads like the error of a variable, with the path of
-// the argument.
+// withFields returns the validation errors of a document with paths. An error
+// in a literal of an argument or a default value reads like the error of a
+// variable, with the path of the value.
 func withFields(schema *ast.Schema, document *ast.QueryDocument, refused gqlerror.List) gqlerror.List {
 	if !slices.ContainsFunc(refused, isOfValue) {
 		return refused

@@ -17,9 +17,10 @@ const literalPrefix = "="
 
 // checkValues checks the values of custom scalars in a document, which
 // validation does not check. It also preserves the digits of JSON literals,
-// because Go numbers would round 1.50 and lose digits of long integers. Each
-// such literal, unless it is null or has a variable inside, becomes a variable
-// with its JSON in the name. CheckValues returns the values of these variables.
+// because Go numbers would turn 1.50 into 1.5 and round long integers. Each
+// JSON literal, unless it is null or has a variable inside, becomes a variable
+// with its JSON in the name. checkValues returns the values of these variables,
+// and at most MaxErrors errors.
 func checkValues(values []noted) (literals map[string]any, refused gqlerror.List) {
 	judged := 0 // index of the first value outside of the last JSON literal
 	for i, one := range values {

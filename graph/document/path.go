@@ -22,8 +22,9 @@ type path struct {
 	parent *path
 	name   string // "" for a member of a list
 	index  int
-	// of is the type of an input field, or the field of an argument in the form
-	// Query.namespaces. It is empty for a variable and a member of a list.
+	// of is the input type that has the input field, or the field that has the
+	// argument, as in Query.namespaces. It is empty for a variable and a member
+	// of a list.
 	of string
 }
 

@@ -53,8 +53,8 @@ type Field struct {
 	// Repeated reports whether a later field repeats this one.
 	Repeats, Repeated bool
 
-	own   int64 // the field itself and the list members in its literal arguments
-	bytes int64 // the length of a value, if the field is a leaf
+	own   int64 // 1, and the number of list members in the literal arguments
+	bytes int64 // the usual length of a value; 0 unless the field is a leaf
 }
 
 // SemanticNonNull is the directive of fields that are null only together with
@@ -84,7 +84,7 @@ type planned struct {
 }
 
 // plan returns the plan of an operation of the document. It refuses a plan with
-// more than maxPlaces places; 0 is no limit.
+// more than maxPlaces places or maxVisits*maxPlaces visits; 0 is no limit.
 func (d *document) plan(o *Operation, maxPlaces int) (*Plan, error) {
 	key := d.choice(o)
 	kept := &d.plans
@@ -152,7 +152,7 @@ func (d *document) planner(variables map[string]any, maxPlaces int) *planner {
 // takes time too.
 const maxVisits = 20
 
-// errPlaces means that a plan would be too large.
+// errPlaces means that a plan needs too many places or visits.
 var errPlaces = errors.New("too many places")
 
 func (d *document) newPlan(o *Operation, maxPlaces int) planned {
@@ -190,7 +190,7 @@ type collected struct {
 // specification.
 type collector struct {
 	*planner
-	names  []string // the type and its interfaces
+	names  []string // the type, its interfaces and its unions
 	fields []collected
 	byName map[string]int // index of a field by response name, if there are many
 	spread []string       // the visited fragments
@@ -307,7 +307,8 @@ func (p *planner) selection(of *ast.Definition, sets []ast.SelectionSet, parent 
 	return selection, nil
 }
 
-// field returns a field of a type, without its selection.
+// field returns a field of a type, without its place and selection. It sets
+// Plan.Times if the field needs the times of rows.
 func (p *planner) field(of *ast.Definition, one collected, parent *Field, first bool) Field {
 	field := Field{
 		Parent: parent, Number: numberOf(of, one.Name), NonNull: one.Definition.Type.NonNull,
@@ -353,7 +354,7 @@ func (p *planner) below(field *Field, sets []ast.SelectionSet) (err error) {
 	return err
 }
 
-// numberOf returns Field.Number for a field of a type.
+// numberOf returns the value of Field.Number for the named field of a type.
 func numberOf(of *ast.Definition, name string) int {
 	switch name {
 	case "__typename":

@@ -158,7 +158,8 @@ func (f *Field) isRows() bool {
 	return f.Levels > 0 && strings.HasSuffix(f.Of, "Connection") && len(f.AST.Definition.Arguments) == 0
 }
 
-// add adds the work of a field on some objects, for a number of values found.
+// add adds the work of a field to the price. Objects is the number of objects
+// with the field, found the number of its values on all of them.
 func (p *pricer) add(field *Field, work work, objects, found int64) {
 	written := objects
 	if field.isRows() {

@@ -98,7 +98,7 @@ func checkNames(text string) error {
 }
 
 // endOfBlockString returns the index of the last byte of the block string that
-// starts at an index.
+// starts at an index, or an index beyond the document if the string has no end.
 func endOfBlockString(text string, start int) int {
 	i := start + 3
 	for ; i < len(text) && !strings.HasPrefix(text[i:], `"""`); i++ {
@@ -109,8 +109,8 @@ func endOfBlockString(text string, start int) int {
 	return i + 2
 }
 
-// endOfString returns the index of the last byte of the string that starts at
-// an index.
+// endOfString returns the index of the quote or the line break that ends the
+// string that starts at an index, or an index beyond the document without one.
 func endOfString(text string, start int) int {
 	i := start + 1
 	for ; i < len(text) && text[i] != '"' && text[i] != '\n'; i++ {

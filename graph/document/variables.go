@@ -16,9 +16,10 @@ import (
 )
 
 // coerce returns the variables of an operation as values of their types, or the
-// first MaxErrors errors, each with its path. Numbers are json.Number, so that
-// none was rounded. A value is never converted to another type: a number is not
-// a String and a string is not an Int.
+// first MaxErrors errors, each with its path. An Int becomes an int64; other
+// numbers stay json.Number, which keeps their digits. A single value for a list
+// type becomes a list of one. No other value is converted: a number is not a
+// String.
 func (d *document) coerce(operation *ast.OperationDefinition,
 	variables map[string]any) (map[string]any, gqlerror.List) {
 	c := &coercion{schema: d.schema, operation: operation}
@@ -219,7 +220,8 @@ func isID(value any) bool {
 	return false
 }
 
-// int32Of returns the Int of a number. 1.0 is also an Int.
+// int32Of returns the integer of a number that is an Int, as 1.0 is, too. It
+// returns false for a fraction and for a number that exceeds 32 bits.
 func int32Of(number json.Number) (int64, bool) {
 	n, err := number.Int64()
 	if err != nil {

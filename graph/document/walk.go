@@ -12,7 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
-// maxCount is the limit of the counts of a document.
+// maxCount is where sums of the fields in fragments stop growing.
 const maxCount = 1 << 30
 
 // walker visits each node of a parsed document once, before validation. It
@@ -183,8 +183,8 @@ func (w *walker) string(at *path, value *ast.Value) {
 	}
 }
 
-// at returns the path of an argument, or of a member of a list or an object.
-// List members have no name. It returns nil if strings are not checked.
+// at returns the path of a variable, an argument, or a member of a list or an
+// object. List members have no name. at returns nil if strings are not checked.
 func (w *walker) at(parent *path, name string, index int) *path {
 	if !w.strings {
 		return nil
@@ -232,7 +232,7 @@ func (w *walker) checkLimits() error {
 }
 
 // limit notes that a count exceeds its maximum, unless another limit is
-// exceeded already.
+// exceeded already. A maximum of 0 is no limit.
 func (w *walker) limit(count, maximum int, what string) {
 	if maximum > 0 && count > maximum && w.problem == "" {
 		w.problem = fmt.Sprintf("the document has %d %s, the maximum is %d", count, what, maximum)

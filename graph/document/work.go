@@ -20,8 +20,8 @@ type work struct {
 	Again                            int
 }
 
-// plus returns the work with more statements, tests and rows to write, of an
-// argument or of a list that is read again.
+// plus returns w with the statements, tests and written rows of more added: the
+// work of an argument, or of a list that is read again.
 func (w work) plus(more work) work {
 	w.Statements, w.World, w.Heavy = w.Statements+more.Statements, w.World || more.World, w.Heavy || more.Heavy
 	w.Tests, w.Written = add(w.Tests, more.Tests), add(w.Written, more.Written)
