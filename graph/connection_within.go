@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// pages load connections that are children of parents. Each loader reads the
-// page, the count, or whether rows exist beyond the start of the page, in one
-// batch for all parents at a place.
+// pages load connections that are children of parents. Its loaders read the
+// page, whether rows exist beyond the side where the page starts, and the
+// count, each in one batch for all parents at a place.
 type pages[Parent, Row any, K cmp.Ordered, A any] struct {
 	page   *dataloader.ValueBy[*store.Store, Parent, page.Page[*Row], K, paged[A]]
 	beyond *dataloader.ValueBy[*store.Store, Parent, bool, K, paged[A]]
@@ -73,7 +73,8 @@ func (l *pages[Parent, Row, K, A]) owned(owned func(*Parent, *Row)) *pages[Paren
 	return l
 }
 
-// connect returns the connection of a parent.
+// connect returns the connection of a parent. It reads only the page. The count,
+// and whether rows exist beyond the page, are read if they are selected.
 func (l *pages[Parent, Row, K, A]) connect(
 	ctx context.Context, s *store.Store, parent *Parent, list A, request page.Request,
 ) (*model.Connection[Row], error) {

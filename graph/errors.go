@@ -103,8 +103,9 @@ func extensions(ctx context.Context, code Code, field string) map[string]any {
 }
 
 // PresentErrors returns errors as clients get them. A refusal keeps its message
-// and code. Each problem of an input becomes one error, up to
-// document.MaxErrors. A protocol error keeps its code. Any other error becomes
+// and code. Each problem of an input becomes one error. If an input has more
+// than document.MaxErrors problems, one further error has their number instead
+// of the rest. A protocol error keeps its code. Any other error becomes
 // an internal error, and its cause is logged under the request's id. An error
 // that concerns all objects appears once for each place in the document, with
 // the path of the first object there.

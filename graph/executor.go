@@ -39,15 +39,16 @@ type Answer struct {
 	Data   [][]byte
 	Errors gqlerror.List
 	Taken  Taken
-	// Position is the position of the database after a mutation; see ReadAfter.
+	// Position is the position of the database after a mutation, otherwise
+	// empty; see ReadAfter.
 	Position string
 }
 
 // PositionHeader is the HTTP header of a position.
 const PositionHeader = store.PositionHeader
 
-// ReadAfter returns a context in which operations see all changes before a
-// position, which the answer to a mutation gave; "" is none.
+// ReadAfter returns a context in which operations see all changes before the
+// Position of an earlier Answer; "" is none. It refuses any other string.
 func ReadAfter(ctx context.Context, position string) (context.Context, error) {
 	return store.After(ctx, position)
 }
@@ -123,9 +124,9 @@ func readingFor(operation *document.Operation) (how, afterWrite store.How) {
 	return store.Each, store.EachAfterWrite
 }
 
-// readingAs returns the context for reading an operation. Times of rows are
-// left out if the operation does not select them. A long operation uses
-// separate connections.
+// readingAs returns the context for the reads of an operation. A query or a
+// subscription that needs no times of rows does not read them. A long operation
+// uses separate connections.
 func readingAs(ctx context.Context, operation *document.Operation) context.Context {
 	if !operation.Plan().Times && operation.Definition.Operation != ast.Mutation {
 		ctx = store.WithoutTimes(ctx)
@@ -218,8 +219,8 @@ func (e *Executor) writerOf(
 	})
 }
 
-// onPrimaryKey is in the context of an operation that failed on a standby, and
-// that the primary answers again.
+// onPrimaryKey is in the context of a query that failed on a standby and runs
+// again on the primary.
 type onPrimaryKey struct{}
 
 // isFailure reports whether an error can come from the database rather than the
@@ -268,7 +269,8 @@ func stopped(ctx context.Context, list gqlerror.List) gqlerror.List {
 	return list
 }
 
-// Release returns the memory of pieces that are no longer read.
+// Release lets later answers reuse the memory of pieces. The caller must not
+// read the pieces afterwards.
 func (e *Executor) Release(pieces ...[]byte) {
 	for _, piece := range pieces {
 		e.pieces.Give(piece)

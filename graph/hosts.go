@@ -12,8 +12,9 @@ import (
 )
 
 // preferencesOf returns preferences with their hosts looked up. It adds the
-// problems of filters, with paths below path. It looks up none if there are too
-// many.
+// problems of filters, with paths below path. Of more than
+// placement.MaxPreferences it looks up none, so that the caller can refuse
+// them.
 func (r *Resolver) preferencesOf(ctx context.Context, path string, asked []*model.PreferenceInput,
 	problems *problem.Problems) ([]placement.Preference, error) {
 	preferences := make([]placement.Preference, len(asked))

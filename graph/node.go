@@ -34,7 +34,7 @@ func lookUp[K, T any](ctx context.Context, key K, find func(context.Context, K) 
 	return found, err
 }
 
-// named returns the first element of a list that has the name, or nil.
+// named returns the first element with the given name, or nil.
 func named[T any](list []*T, name string, of func(*T) string) *T {
 	if i := slices.IndexFunc(list, func(t *T) bool { return of(t) == name }); i >= 0 {
 		return list[i]
@@ -213,7 +213,8 @@ func throughAssociation(node, association model.Node) model.Node {
 }
 
 // associationRef returns the reference to an association by its id or by its
-// names. The id of another kind of node finds nothing.
+// names. It refuses neither and both. The id of another kind of node finds
+// nothing.
 func associationRef(id *string, name *metadef.AssociationName) (metadef.AssociationRef, error) {
 	ref := metadef.AssociationRef{Name: name}
 	switch {

@@ -193,7 +193,8 @@ func mappingsOfConsumers(s *store.Store, ctx context.Context, uuids []string,
 	return found, err
 }
 
-// heldMappings returns the mappings of a consumer that a mutation has written.
+// heldMappings returns the mappings that came with a consumer from a mutation.
+// It returns false for any other consumer, and if the world cannot be read.
 func heldMappings(s *store.Store, ctx context.Context, of *model.Consumer,
 	_ dataloader.None) ([]*model.GroupMapping, bool) {
 	if of.Held == nil {

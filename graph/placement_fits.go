@@ -22,8 +22,8 @@ type foundFit struct {
 	err error
 }
 
-// fitsOfResources returns how often the requests of resources fit. It counts at
-// most placement.MaxFitRequests requests and refuses the others.
+// fitsOfResources returns how often the requests of resources fit, by row id.
+// It counts at most placement.MaxFitRequests requests and refuses the others.
 func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int64]foundFit, error) {
 	found, counted := map[int64]foundFit{}, 0
 	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
@@ -87,7 +87,7 @@ func (r *Resolver) fitsOne(ctx context.Context, world *placement.World,
 }
 
 // fitsOfAll returns how many consumers of each request fit in a world; nil is
-// the stored one. It refuses too many requests.
+// the stored one. It refuses more than placement.MaxFitRequests requests.
 func (r *Resolver) fitsOfAll(ctx context.Context, world *placement.World,
 	requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
 	var problems problem.Problems
@@ -122,8 +122,8 @@ func (r *Resolver) fitsEach(ctx context.Context, world *placement.World, asked [
 	return fits, nil
 }
 
-// fitsTogether returns how many consumers of requests fit in a world in turn; nil
-// is the stored one.
+// fitsTogether returns how many consumers of a mix of requests fit together in
+// a world; nil is the stored one.
 func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World,
 	mixed []*model.MixedRequestInput) (*placement.Mix, error) {
 	world, requests, err := r.mixedRequests(ctx, world, mixed, placement.MaxFitRequests, nil)
@@ -134,8 +134,9 @@ func (r *Resolver) fitsTogether(ctx context.Context, world *placement.World,
 	return &mix, err
 }
 
-// mixedRequests returns the requests of a mix in a world, and the world; nil is the
-// stored one. It refuses all invalid requests together, with other problems.
+// mixedRequests returns the world, the stored one for nil, and the requests of
+// a mix. It refuses fewer than 1 and more than most requests. It reports the
+// problems of all requests together with the given problems.
 func (r *Resolver) mixedRequests(
 	ctx context.Context, world *placement.World, mixed []*model.MixedRequestInput, most int, problems problem.Problems,
 ) (*placement.World, []placement.MixedRequest, error) {
@@ -162,9 +163,9 @@ func (r *Resolver) mixedRequests(
 	return world, of, nil
 }
 
-// plainRequests returns requests with their hosts looked up, and the world to
-// search. A nil world is the stored one. Paths holds the path of each request. It
-// refuses all invalid requests together, with other problems.
+// plainRequests returns the world to search, the stored one for nil, and
+// requests with their hosts looked up. Paths holds the path of each request. It
+// reports the problems of all requests together with the given problems.
 func (r *Resolver) plainRequests(
 	ctx context.Context, world *placement.World, asked []*model.PlacementRequestInput,
 	paths []string, problems problem.Problems,

@@ -10,9 +10,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// placingOf returns the placing of an input, with its hosts and the values of its
-// capability looked up. If these are invalid, its error names all other problems,
-// too.
+// placingOf returns the placing of an input, with its hosts and the values of
+// its capability looked up. If one of these is invalid, the error has all
+// problems of the input. Otherwise the caller checks the rest.
 func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (placement.Placing, error) {
 	asked := inOrder(*askedBy(input.Request), input.Preferences.Value(),
 		input.Strategy, input.Seed, input.Shapes.Value())

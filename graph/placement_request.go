@@ -123,7 +123,8 @@ func (j *judgedRequests) hosts(s *store.Store) (map[int64][]int64, error) {
 	return hosts, nil
 }
 
-// searchForResources returns the candidates for the requests of resources.
+// searchForResources returns the candidates for the requests of resources, by
+// row id. A resource without a request has no entry.
 func searchForResources(s *store.Store, ctx context.Context, ids []int64,
 	of candidatePage) (map[int64]foundCandidates, error) {
 	found := map[int64]foundCandidates{}

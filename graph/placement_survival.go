@@ -34,8 +34,8 @@ func (r *Resolver) survival(
 	return failures, nil
 }
 
-// failing returns which providers fail, and which trees together, with the
-// problems of both that need no world.
+// failing returns the filter of the providers that fail, how their trees fail
+// together, and the problems of both that are found without a world.
 func (r *Resolver) failing(ctx context.Context, by placement.FailureGrouping, capability *string,
 	filter *model.ResourceProviderFilter) (
 	wanted placement.ProviderFilter, together placement.FailingTogether, problems problem.Problems, err error,

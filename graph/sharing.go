@@ -79,9 +79,9 @@ const (
 	keptFor = time.Second
 )
 
-// join returns the group of a stream. The key does not include the policy, so a
-// viewer under another policy than the group of the key gets a separate group
-// for one stream.
+// join adds a stream to the group of its key, and returns the group. The key
+// does not include the policy, so a viewer under another policy than the group
+// of the key gets a separate group for one stream.
 func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation) *equalStreams {
 	key, ok := keyOf(viewer, operation)
 	g.mu.Lock()
@@ -100,7 +100,8 @@ func (g *streamGroups) join(viewer access.Viewer, operation *document.Operation)
 	return group
 }
 
-// leave removes a stream from its group.
+// leave removes a stream from its group. The last one to leave ends the source
+// that the group shares.
 func (e *equalStreams) leave() {
 	e.of.mu.Lock()
 	e.open--
@@ -120,8 +121,8 @@ func (e *equalStreams) leave() {
 }
 
 // keptOf returns the place where equal streams share their answer to a change.
-// It returns nil if no answer is kept, for example for a stream without an
-// equal.
+// It returns nil, and the stream does not share its answer, if the stream has
+// no equal or the group already keeps the answers to maxKept changes.
 func (e *equalStreams) keptOf(id int64) *model.Kept {
 	e.of.mu.Lock()
 	alone := e.open < 2

@@ -300,8 +300,8 @@ const changesAtOnce = 100
 const betweenChanges = 20 * time.Millisecond
 
 // nextChanges waits for the next changes that the viewer of a stream may see.
-// It returns none if the stream ended, or if the feed no longer keeps the
-// stream's position.
+// It returns none if the stream ended. It also returns none, and sets of.err,
+// if the feed no longer keeps the stream's position.
 func nextChanges(of *stream, following *store.Following) []*change.Change {
 	for of.ctx.Err() == nil {
 		changes, err := following.Next(of.ctx, changesAtOnce)
@@ -357,7 +357,8 @@ func changesAfter[Event ~struct{ model.Changed }](
 	return events, nil
 }
 
-// positionIn returns the position in the feed at which a stream begins.
+// positionIn returns the position after which a stream begins: the cursor's, or
+// the newest one if there is no cursor.
 func (r *Resolver) positionIn(ctx context.Context, filter change.Filter, after *string) (change.Position, error) {
 	if after == nil {
 		return r.Store.Latest(ctx, filter)
