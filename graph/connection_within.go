@@ -73,8 +73,8 @@ func (l *pages[Parent, Row, K, A]) owned(owned func(*Parent, *Row)) *pages[Paren
 	return l
 }
 
-// connect returns the connection of a parent. It reads only the page. The count,
-// and whether rows exist beyond the page, are read if they are selected.
+// connect returns the connection of a parent. It reads only the page. The
+// count, and whether rows exist beyond the page, are read if selected.
 func (l *pages[Parent, Row, K, A]) connect(
 	ctx context.Context, s *store.Store, parent *Parent, list A, request page.Request,
 ) (*model.Connection[Row], error) {
