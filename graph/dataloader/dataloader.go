@@ -37,7 +37,7 @@ type place struct {
 	field   *document.Field
 	rows    []any // *rows of each kind registered here
 	batches []any // *batch of each load for the rows registered here
-	called  []any // *batch of each loader called here, and *shared of each call of Once
+	called  []any // *batch of each loader called here, *shared of each instance of Once
 }
 
 // rows are the rows of one kind at a place.
@@ -152,8 +152,8 @@ type shared[K comparable, V any] struct {
 
 // Once returns the value of compute for a key. It computes the value once for
 // each key at the place of the current field, whose arguments are the same for
-// all parents. It keeps no errors. Many parents can lead to one object, so the
-// work grows with the number of objects.
+// all parents. It keeps no errors. Many parents can lead to one key; then the
+// work grows with the number of keys, not of parents.
 func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, error)) (V, error) {
 	here := placeOf(ctx)
 	known := sharedAt[K, V](here)

@@ -33,7 +33,8 @@ type loader[S, Parent, V any, K cmp.Ordered, A any] struct {
 	shown func(context.Context, V) (V, error)
 }
 
-// load returns the value of a parent. It looks for the parent's rows above the
+// load returns the value of a parent, the zero value for the zero key. It
+// fetches for all rows of the parent's type at the nearest place above the
 // field of the context from. All loads of one loader at one place have the same
 // arguments.
 func (l *loader[S, Parent, V, K, A]) load(ctx, from context.Context, s S, parent *Parent, arguments A) (V, error) {
