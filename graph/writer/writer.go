@@ -149,7 +149,7 @@ func (w *Writer) NotNullSince(f *document.Field, start Mark, failed int) {
 }
 
 // stop is the panic that ends a root field for the reason in Writer.stopped.
-// Overrun is the panic that ends it after too many errors.
+// overrun is the panic that ends a root field after more than MaxFailed errors.
 type (
 	stop    struct{}
 	overrun struct{}
@@ -209,7 +209,8 @@ type resolved struct {
 	err   error
 }
 
-// Keep keeps the result of a field. The result of the next object replaces it.
+// Keep keeps the result of a field on the current object for the fields that
+// repeat it. The result on the next object replaces it.
 func (w *Writer) Keep(f *document.Field, value any, err error) {
 	if w.kept == nil {
 		w.kept = map[int]resolved{}
@@ -334,7 +335,7 @@ func (w *Writer) Fail(f *document.Field, err error) {
 }
 
 // FailNull adds the error of a value that is null though the schema requires
-// one.
+// one. It returns false.
 func (w *Writer) FailNull(f *document.Field) bool {
 	w.add(errors.New("the requested element is null which the schema does not allow"), w.path(f), nil)
 	return false
@@ -378,7 +379,7 @@ func (w *Writer) path(f *document.Field) ast.Path {
 // Enter begins a list whose elements have paths.
 func (w *Writer) Enter() { w.indexes = append(w.indexes, 0) }
 
-// At begins the element of an index.
+// At begins the element with an index in the list that Enter began last.
 func (w *Writer) At(i int) {
 	w.indexes[len(w.indexes)-1] = i
 	w.Element(i)
@@ -395,7 +396,7 @@ func (w *Writer) Element(i int) {
 // Leave ends a list.
 func (w *Writer) Leave() { w.indexes = w.indexes[:len(w.indexes)-1] }
 
-// Drop removes everything that was written since a position.
+// Drop removes everything that was written since a position. It returns false.
 func (w *Writer) Drop(start Mark) bool {
 	for start.piece < len(w.full) {
 		w.options.Pieces.Give(w.buf)
@@ -416,7 +417,7 @@ func (w *Writer) Absent(f *document.Field) bool {
 	return w.Null()
 }
 
-// Null writes null.
+// Null writes null. It returns true.
 func (w *Writer) Null() bool {
 	w.buf = append(w.buf, "null"...)
 	return true
