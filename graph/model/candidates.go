@@ -47,7 +47,8 @@ func CandidatesIn(world *placement.World, request *placement.Request, after *pla
 	}, nil
 }
 
-// tooComplex turns the errors of a search into refusals.
+// tooComplex turns the errors of a search that have a cause in the request into
+// refusals. It returns any other error, and nil, unchanged.
 func tooComplex(err error) error {
 	switch {
 	case errors.Is(err, placement.ErrTooComplex):
@@ -201,6 +202,7 @@ func PlacedIn(world *placement.World, request *placement.Request, results []*Pla
 }
 
 // PlaceRefusal is why the last mutation `place` for a consumer was refused.
+// Explained returns the stored explanation, or nil if there is none.
 type PlaceRefusal struct {
 	Consumer  string
 	ProjectID string
@@ -209,8 +211,9 @@ type PlaceRefusal struct {
 	Explained func(*placement.World) *placement.Explanation
 }
 
-// Explanation returns why there was no room, with the providers of a world. It
-// returns nil if another rule refused the consumer.
+// Explanation returns why there was no room, without near misses that the world
+// lacks. It returns nil if another rule refused the consumer, or if no
+// explanation is stored.
 func (r *PlaceRefusal) Explanation(world *placement.World) *CandidateExplanation {
 	explanation := r.Explained(world)
 	if explanation == nil {
@@ -233,7 +236,7 @@ type AllocationCandidate struct {
 	of        *AllocationCandidateConnection
 }
 
-// Allocations returns the amounts, by provider.
+// Allocations returns one entry for each provider, with its amounts.
 func (c *AllocationCandidate) Allocations() []CandidateAllocation {
 	return allocationsIn(c.of.world, c.candidate.Allocations)
 }
@@ -264,7 +267,7 @@ func (c *AllocationCandidate) Score() int {
 	return score
 }
 
-// Terms returns the preferences with their effect.
+// Terms returns each preference with its weight and whether it holds.
 func (c *AllocationCandidate) Terms() []*PreferenceTerm {
 	terms, _ := c.scored()
 	return terms
@@ -279,8 +282,8 @@ func (c *AllocationCandidate) scored() ([]*PreferenceTerm, int) {
 	return TermsOf(c.of.request.Preferences, c.of.scoring().Holds(c.candidate.Root))
 }
 
-// TermsOf returns the terms of a score and the score. Holds reports which
-// preferences hold.
+// TermsOf returns the terms of a score, and the score: the sum of the weights
+// of the preferences for which holds is true.
 func TermsOf(preferences []placement.Preference, holds []bool) (terms []*PreferenceTerm, score int) {
 	terms = make([]*PreferenceTerm, 0, len(holds))
 	for i, held := range holds {

@@ -7,13 +7,13 @@ import (
 )
 
 // Connection is a page of a list in the form of Relay's specification. It reads
-// the count, and whether rows exist beyond the start of the page, only when
-// they are selected.
+// the count, and whether rows exist beyond the side where the page starts, only
+// when they are selected.
 type Connection[Row any] struct {
 	Page     page.Page[*Row]
 	Backward bool
-	// More reports whether rows follow a page that was not read, or precede it
-	// if Backward is set. It is nil if Page.HasMore is known.
+	// More reports whether rows follow a page that was not read, or precede
+	// that page if Backward is set. More is nil if Page.HasMore is known.
 	More func(context.Context) (bool, error)
 	// Beyond reports whether the list has rows beyond the side where the page
 	// starts. It is nil if the page starts at an end of the list.

@@ -24,8 +24,8 @@ func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
 	return out
 }
 
-// Explanation explains why the first consumer without a place has none, nil if
-// all fit.
+// Explanation returns why the first of the consumers that do not fit has no
+// place, or nil if all fit.
 func (p *DrainPlan) Explanation() *CandidateExplanation {
 	if p.explain == nil {
 		return nil
@@ -45,7 +45,7 @@ func (p *DrainPlan) Moves() []*DrainMove {
 // UnplacedCount returns the number of consumers that do not fit.
 func (p *DrainPlan) UnplacedCount() int { return len(p.DrainPlan.Unplaced) }
 
-// Unplaced returns the consumers that do not fit, MaxUnplaced at most.
+// Unplaced returns the stored consumers that do not fit, MaxUnplaced at most.
 func (p *DrainPlan) Unplaced() []*placement.Unplaced { return firstUnplaced(p.DrainPlan.Unplaced) }
 
 // Roots returns the roots of the trees of the moves.

@@ -12,7 +12,8 @@ func ChangeOf[T any](field graphql.Omittable[T]) metadef.Change[T] {
 	return metadef.Change[T]{Set: field.IsSet(), Value: field.Value()}
 }
 
-// Values returns the values of a list of pointers, as inputs have them.
+// Values returns the values that pointers point to, or nil for nil. No pointer
+// may be nil.
 func Values[T any](pointers []*T) []T {
 	if pointers == nil {
 		return nil

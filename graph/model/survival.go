@@ -18,7 +18,8 @@ func (f *Failure) Root() *ResourceProvider { return ProviderIn(f.World, f.Failur
 // Survives reports whether all consumers fit elsewhere.
 func (f *Failure) Survives() bool { return len(f.Failure.Unplaced) == 0 }
 
-// UnplacedCount returns the number of consumers that do not fit elsewhere.
+// UnplacedCount returns the number of consumers that do not fit elsewhere. It
+// counts consumers of a what-if, too.
 func (f *Failure) UnplacedCount() int { return len(f.Failure.Unplaced) }
 
 // FailuresIn returns the losses of a world as nodes.
@@ -45,7 +46,8 @@ func firstUnplaced(unplaced []placement.Unplaced) []*placement.Unplaced {
 	return nodes
 }
 
-// FailureConnection is a page of losses.
+// FailureConnection is a page of losses. UnsurvivedCount is the number of
+// losses in the whole list for which a consumer does not fit elsewhere.
 type FailureConnection struct {
 	*Connection[Failure]
 	UnsurvivedCount int
