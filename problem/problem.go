@@ -275,7 +275,8 @@ func (e *InvalidInput) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Unwrap returns ErrInvalidInput and the kinds of its problems.
+// Unwrap returns ErrInvalidInput and the kinds of its problems. An InvalidInput
+// without a problem is a fault of the program and wraps neither.
 func (e *InvalidInput) Unwrap() []error {
 	if len(e.Problems) == 0 {
 		return []error{errWithoutAnyProblem}
