@@ -102,7 +102,7 @@ func trimmed[T any](list []T, most int, last bool) []T {
 
 // OfSorted is OfList for a list that the function from yields in ascending
 // order, beginning at a position. For a page from the front in ascending order
-// it reads at most one item after the page. Positions must be unique.
+// it reads at most request.Limit() + 2 items. Positions must be unique.
 func OfSorted[T any](list string, order Order, from func(at Position) iter.Seq[T], request Request,
 	problems problem.Problems, key, id func(T) string) (Page[T], error) {
 	var items []T
