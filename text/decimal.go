@@ -15,8 +15,8 @@ type Decimal struct {
 	Exponent int
 }
 
-// maxExponent bounds exponents, so that their sums cannot overflow. Larger
-// exponents are replaced by it.
+// maxExponent bounds exponents, so that their sums cannot overflow. An exponent
+// outside of [-maxExponent, maxExponent] becomes the nearer end.
 const maxExponent = 1 << 30
 
 var number = regexp.MustCompile(`^(-?)(0|[1-9][0-9]*)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$`)

@@ -12,7 +12,7 @@ import (
 // members of objects. The empty JSON stands for an absent value.
 type JSON string
 
-// MarshalGQL writes the value unchanged.
+// MarshalGQL writes the value unchanged, or null for the empty JSON.
 func (j JSON) MarshalGQL(w io.Writer) {
 	if j == "" {
 		_, _ = io.WriteString(w, "null")
@@ -39,7 +39,7 @@ func (j *JSON) UnmarshalGQL(v any) error {
 	return nil
 }
 
-// MarshalJSON returns the value unchanged.
+// MarshalJSON returns the value unchanged, or null for the empty JSON.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if j == "" {
 		return []byte("null"), nil

@@ -101,8 +101,8 @@ func CheckOptional(problems *problem.Problems, path string, text *string, minLen
 	}
 }
 
-// Check adds the problems of a string that must have minLength to maxLength
-// code points: length, invalid UTF-8, U+0000.
+// Check adds a problem for a string that is not valid UTF-8, contains U+0000,
+// or does not have minLength to maxLength code points. It adds only the first.
 func Check(problems *problem.Problems, field, text string, minLength, maxLength int) {
 	switch {
 	case !utf8.ValidString(text):
