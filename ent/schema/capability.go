@@ -74,7 +74,7 @@ func (CapabilityValue) Indexes() []ent.Index {
 // CapabilityMember is one value of a capability on one resource. A list has a
 // row for each of its members, any other value has one row. Conditions on
 // capabilities read these rows. A value can be too long for an index entry, so
-// the store finds it by its hash and then compares the value.
+// the store finds rows by the hash of the value, and then compares the value.
 type CapabilityMember struct{ ent.Schema }
 
 func (CapabilityMember) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// IdempotencyKey records the result of a mutation field that a client sent with
-// an idempotency key. The field's own transaction writes it.
+// IdempotencyKey is the result of one transaction of a mutation field that a
+// client sent with an idempotency key. That transaction writes the row.
 type IdempotencyKey struct{ ent.Schema }
 
 func (IdempotencyKey) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

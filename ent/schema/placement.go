@@ -312,9 +312,9 @@ func (PlaceRefusal) Fields() []ent.Field {
 
 func (PlaceRefusal) Indexes() []ent.Index { return []ent.Index{index.Fields("refused_at")} }
 
-// CapacityBucket has the series of a grouping of the capacity history during a
-// bucket. The unique index ensures that only one server writes each bucket of
-// five minutes.
+// CapacityBucket has all series of one grouping of the capacity history, for
+// one bucket of time. The unique index ensures that only one server writes each
+// bucket of five minutes.
 type CapacityBucket struct{ ent.Schema }
 
 func (CapacityBucket) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }

@@ -61,8 +61,8 @@ func (Resource) Indexes() []ent.Index {
 }
 
 // MetadataItem is one key and its value on a resource. A value can be too long
-// for an index entry, so the store finds it by its hash, or by its first 64
-// characters, and then compares the value.
+// for an index entry, so the store finds rows by the hash of the value, or by
+// its first 64 characters, and then compares the value.
 type MetadataItem struct{ ent.Schema }
 
 func (MetadataItem) Mixin() []ent.Mixin { return []ent.Mixin{identified{}, timed{}} }

@@ -9,7 +9,8 @@ import (
 )
 
 // ResourceOrigin is the origin of a resource that a sync wrote: the four parts
-// of its identity, and the metadata and capabilities that the sync owns.
+// of its identity there, and the names of the metadata keys and capabilities
+// that the sync owns.
 type ResourceOrigin struct{ ent.Schema }
 
 func (ResourceOrigin) Mixin() []ent.Mixin { return []ent.Mixin{identified{}} }
