@@ -207,7 +207,8 @@ func memberOf(of any, path []string) any {
 	return of
 }
 
-// isTrue reports whether a value differs from nil, false, zero and empty.
+// isTrue reports whether a value is not nil, false, 0, or an empty string, list
+// or object.
 func isTrue(value any) bool {
 	switch of := value.(type) {
 	case nil:

@@ -133,7 +133,7 @@ type edits struct {
 	pending []edit
 }
 
-// edit replaces the bytes from one offset to another.
+// edit replaces the bytes [from, to) of a source.
 type edit struct {
 	from, to int
 	text     string

@@ -196,7 +196,8 @@ func (g *generator) end() {
 	g.line("if len(s.Fields) == 0 {\nd.Byte('{')\n}\nd.Byte('}')\nreturn true\n}")
 }
 
-// targetOf returns the source of a field: a resolver, a method or a field.
+// targetOf returns the Go expression for the resolver, the method or the struct
+// field that a field's value comes from.
 func targetOf(object *codegen.Object, field *codegen.Field) string {
 	switch {
 	case field.IsResolver:
@@ -275,7 +276,7 @@ func (g *generator) abstract(of *codegen.Interface) {
 	g.line("}\nreturn false\n}")
 }
 
-// isObject reports whether values of a type are objects of one type.
+// isObject reports whether a type is an object type, or a list of one.
 func isObject(r *config.TypeReference) bool { return r.Definition.Kind == ast.Object }
 
 // isStruct reports whether values of a type are objects that are not pointers.
@@ -284,8 +285,9 @@ func isStruct(r *config.TypeReference) bool {
 	return isObject(r) && !r.IsSlice() && !r.IsNilable()
 }
 
-// written returns the expression that writes an addressable value. The
-// expression reports whether it succeeded.
+// written returns the expression that writes an addressable value, and reports
+// whether it did. If the expression calls a function that is not made yet,
+// written adds the type to pending.
 func (g *generator) written(r *config.TypeReference, value string) string {
 	if !r.IsSlice() && !r.IsNilable() && !isObject(r) && r.Definition.Kind != ast.Interface {
 		return g.leaf(r, value)

@@ -40,8 +40,9 @@ func (c *Cache[V]) Get(key string) (value V, ok bool) {
 	return element.Value.(*entry[V]).value, true
 }
 
-// GetOrCreate returns the value of a key. If there is none, it stores the
-// result of create, which must not use the cache.
+// GetOrCreate returns the value of a key. If there is none, it stores and
+// returns the result of create, which must not use the cache. Unlike Add, it
+// stores a value of any weight.
 func (c *Cache[V]) GetOrCreate(key string, weight int64, create func() V) V {
 	c.mu.Lock()
 	defer c.mu.Unlock()

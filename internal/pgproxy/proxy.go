@@ -28,7 +28,7 @@ type Proxy struct {
 	drops   bool          // drop notifications
 	slow    time.Duration // delay of notifications
 	hole    bool          // drop everything
-	late    int           // number of COMMITs in transit
+	late    int           // number of COMMITs with a fault in transit
 	running sync.WaitGroup
 }
 
@@ -46,7 +46,7 @@ type link struct {
 type Fault struct {
 	Late   time.Duration // delay of the COMMIT
 	Held   time.Duration // delay of its answer
-	Lost   bool          // the COMMIT does not arrive
+	Lost   bool          // both connections close, and the COMMIT does not arrive
 	Silent bool          // the connection to the client closes first, so the answer is lost
 }
 
@@ -104,7 +104,7 @@ func (l *link) close() {
 	_ = l.server.Close()
 }
 
-// Fail sets the fault of the next COMMIT without one.
+// Fail adds a fault. Each COMMIT takes the oldest fault that is left, if any.
 func (p *Proxy) Fail(f Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Proxy) swallows() bool {
 	return p.hole
 }
 
-// Repair stops the faults of notifications and COMMITs.
+// Repair stops the faults of notifications and COMMITs, but not Swallow.
 func (p *Proxy) Repair() {
 	p.Notifications(false, 0)
 	p.mu.Lock()

@@ -97,8 +97,9 @@ func User(folder string) (*syscall.Credential, error) {
 	return nil, errors.New("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
 }
 
-// FreePort chooses from these ports. They are below the ephemeral ports, so
-// that no outgoing connection can take a port between its choice and its use.
+// FreePort chooses from [firstPort, firstPort+ports). These are below the
+// ephemeral ports, so that no outgoing connection can take a port between its
+// choice and its use.
 const (
 	firstPort = 15_000
 	ports     = 17_000

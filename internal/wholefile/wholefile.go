@@ -33,8 +33,8 @@ func Alone(path string, edit func() error) error {
 }
 
 // Replace writes a file, so that a program that reads it meanwhile finds the old
-// or the new text. The file keeps its owner and group. If it fails, the old file
-// stays.
+// or the new text. The file keeps its owner and group, and gets the mode. If
+// Replace fails, the old file stays.
 func Replace(path string, text []byte, mode fs.FileMode) error {
 	made, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
