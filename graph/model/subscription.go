@@ -10,8 +10,8 @@ import (
 	"github.com/cadastre-dev/cadastre/resource"
 )
 
-// Answered is the part of an event that is sent only if its answer differs from
-// the previous one. The cursor is a hash of the answer. While the answer is
+// Answered is the part of an event whose answer is sent only if it differs from
+// the previous answer. The cursor is a hash of the answer. While the answer is
 // written, Cursor is a random placeholder that cannot occur elsewhere in the
 // answer.
 type Answered struct {
