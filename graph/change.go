@@ -46,7 +46,7 @@ func (r *Resolver) changes(ctx context.Context, filter change.Filter, first *int
 		return nil, err
 	}
 	list := func(ctx context.Context, request page.Request) (page.Page[*change.Change], error) {
-		if request.Last != nil { // whether any rows come before
+		if request.Last != nil { // asks only whether rows come before the page
 			before, err := r.Store.HasChanges(ctx, filter, from)
 			return page.Page[*change.Change]{HasMore: before}, err
 		}

@@ -45,7 +45,8 @@ func newPages[Parent, Row any, K cmp.Ordered, A any](
 	}
 }
 
-// ofPage adapts a function that reads pages to the arguments of a loader.
+// ofPage adapts a function that takes a list's arguments and a page request to
+// the arguments of a loader.
 func ofPage[K cmp.Ordered, V, A any](
 	read func(*store.Store, context.Context, []K, A, page.Request) (map[K]V, error),
 ) func(*store.Store, context.Context, []K, paged[A]) (map[K]V, error) {

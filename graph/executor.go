@@ -92,7 +92,8 @@ type Preparer struct {
 	log    *slog.Logger
 }
 
-// Preparer returns a preparer for the executor that applies the limits.
+// Preparer returns a preparer of operations for the executor. The preparer
+// refuses requests beyond the limits.
 func (e *Executor) Preparer(limits document.Limits) *Preparer {
 	return &Preparer{reader: document.NewReader(e.Schema(), lookUps, limits), log: e.log}
 }

@@ -69,7 +69,7 @@ func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation)
 	of := &stream{statements: operation.Price.Statements > 0, equal: group}
 	s := &Subscription{executor: e, operation: operation, stream: of, cancel: cancel}
 	ctx = context.WithValue(ctx, streamKey{}, of)
-	if err := e.store.Settle(ctx); err != nil { // changes committed before are no events
+	if err := e.store.Settle(ctx); err != nil { // so that earlier commits are no events
 		cancel()
 		return nil, PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})
 	}
@@ -280,7 +280,7 @@ func (r *Resolver) awaitsChanges(ctx context.Context) func(of *stream) (await aw
 				if changes := nextChanges(of, following); len(changes) == 0 {
 					return false
 				}
-				for { // changes that have come meanwhile are one reason, not several
+				for { // changes that have come meanwhile need no separate answer
 					more, err := following.Next(of.ctx, changesAtOnce)
 					if err != nil || len(more) < changesAtOnce {
 						return true
