@@ -39,7 +39,7 @@ func (r Request) Limit() int {
 	return DefaultSize
 }
 
-// IsEmpty reports whether the page has no rows in any list.
+// IsEmpty reports whether the request asks for no rows.
 func (r Request) IsEmpty() bool { return r.Limit() == 0 }
 
 // One returns the same request for one row.
@@ -107,8 +107,8 @@ func (o Order) Of(list string) string {
 }
 
 // Position is a position in a list under one order: the key there and, to break
-// ties, an id. It does not refer to a row, so it stays valid when its row is
-// deleted.
+// ties, an id. It does not refer to a row, so it stays valid when the row there
+// is deleted.
 type Position struct {
 	List string // the list and its order
 	Key  string
