@@ -34,7 +34,7 @@ var builtin = Functions{
 }
 
 // Parse parses a template. The actions if, with, range, define and template, and
-// variables are as in text/template.
+// variables are as in text/template. A pipeline must have only one command.
 func Parse(name, text string, functions Functions) (*Template, error) {
 	all, known := maps.Clone(builtin), map[string]any{}
 	maps.Copy(all, functions)

@@ -98,7 +98,7 @@ func pageOf(one *ast.Definition) string {
 type referenceOf struct {
 	schema *ast.Schema
 	places map[string]string // page and heading by the name of each type
-	common map[row]bool      // rows of many mutations, which their page has once
+	common map[row]bool      // rows of more than three mutations, written once
 }
 
 // row is a row of a table: a field or an argument.
@@ -127,8 +127,9 @@ const pagesOfLists = "## Pages\n\nA list with many members is read page by page.
 var paging = []string{"first", "after", "last", "before"}
 
 // elsewhere returns the page and heading that describe a type without a
-// heading, or "". The page of a mutation describes its input and payload, and
-// the index describes ordinary connections and edges.
+// separate heading, or "" for any other type. The heading of a mutation
+// describes its input and payload, and the index describes ordinary connections
+// and edges.
 func (r referenceOf) elsewhere(one *ast.Definition) string {
 	for _, field := range r.schema.Mutation.Fields {
 		if one.Name == inputOf(field) || one.Name == field.Type.Name() {

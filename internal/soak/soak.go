@@ -1,6 +1,6 @@
 // Package soak sets how much random tests do: a ninth of their rounds by
 // default, another part with CADASTRE_TEST_PART. In make soak, each test has a
-// variable for its number.
+// variable for its number; see Count.
 package soak
 
 import (
