@@ -122,7 +122,7 @@ func Choose(q Question, counts Counts) Decision {
 		return Decision{SQL, "memory cannot group by parent or by capability value"}
 	case q.Use == Page && len(q.Conditions) == 0:
 		return Decision{SQL, "an index has the page"}
-	case !all && (decided == 0 || q.Use == Explain): // an explanation needs all
+	case !all && (decided == 0 || q.Use == Explain): // an explanation needs each condition
 		return Decision{SQL, fmt.Sprintf("sets decide %d of %d conditions", decided, len(q.Conditions))}
 	case q.Use == Hosts && all:
 		return chooseHosts(counts)
