@@ -43,16 +43,16 @@ func OfProject(project string) Readers { return Readers("=" + project) }
 type Row struct {
 	Readers Readers
 	What    What
-	// Named, if not nil, restricts a row for everyone: it is not for members of
-	// these projects, nor for viewers who see all objects. They have separate rows
-	// if they see the change.
+	// Named, if not nil, restricts a row whose Readers are Everyone: the row is
+	// not for members of these projects, nor for viewers who see all objects. They
+	// have separate rows if they see the change.
 	Named []string
 }
 
 // RowsOf returns the rows for an object that a transaction changed, by its
 // audiences before and after. Each reader of the log gets at most one row. If
-// only the audience of an object changed, only viewers who gain or lose sight
-// of it get rows.
+// changed is false, only the audience of the object may have changed, and only
+// viewers who gain or lose sight of the object get rows.
 func RowsOf(before, after *Audience, changed bool) []Row {
 	if before == nil && after == nil {
 		return nil
