@@ -209,7 +209,7 @@ func (p *Policy) overridden(name string) []string {
 }
 
 // rolesFor returns the roles that a rule permits, perhaps none. It prefers the
-// policy's override for the field, if this is the rule of the field.
+// policy's override for the field, if the field has this rule.
 func (p *Policy) rolesFor(rule Rule, field string) []string {
 	if p != nil {
 		if roles, overridden := p.roles[field]; overridden && permissions[field].Rule == rule {
