@@ -39,8 +39,8 @@ type Answer struct {
 	Data   [][]byte
 	Errors gqlerror.List
 	Taken  Taken
-	// Position is the position of the database after a mutation, otherwise
-	// empty; see ReadAfter.
+	// Position is the position of a PostgreSQL database after a mutation,
+	// otherwise empty; see ReadAfter.
 	Position string
 }
 
@@ -48,7 +48,8 @@ type Answer struct {
 const PositionHeader = store.PositionHeader
 
 // ReadAfter returns a context in which operations see all changes before the
-// Position of an earlier Answer; "" is none. It refuses any other string.
+// Position of an earlier Answer; "" is none. It refuses any other string than a
+// position.
 func ReadAfter(ctx context.Context, position string) (context.Context, error) {
 	return store.After(ctx, position)
 }
