@@ -20,8 +20,8 @@ const coordinateExtension = "coordinate"
 // inputSegment is one name of a path in an input, with the indexes after it.
 var inputSegment = regexp.MustCompile(`^\.?([_A-Za-z][_0-9A-Za-z]*)(?:\[(?:[0-9]+|'[^']*')\])*`)
 
-// errorsOf returns the errors of an operation as clients get them. It adds the
-// coordinates of inputs to PresentErrors.
+// errorsOf returns the errors of an operation as clients get them: the errors
+// of PresentErrors with the coordinates of inputs.
 func (e *Executor) errorsOf(ctx context.Context, plan *document.Plan, list gqlerror.List) gqlerror.List {
 	list = PresentErrors(ctx, e.log, list)
 	for _, err := range list {

@@ -213,7 +213,7 @@ func throughAssociation(node, association model.Node) model.Node {
 }
 
 // associationRef returns the reference to an association by its id or by its
-// names. It refuses neither and both. The id of another kind of node finds
+// names; exactly one of them is required. The id of another kind of node finds
 // nothing.
 func associationRef(id *string, name *metadef.AssociationName) (metadef.AssociationRef, error) {
 	ref := metadef.AssociationRef{Name: name}

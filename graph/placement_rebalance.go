@@ -8,8 +8,9 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 )
 
-// rebalancePlan returns a plan in the stored world, and registers its rows. It
-// refuses all invalid arguments together.
+// rebalancePlan sets the requests of a rebalancing, returns its plan for the
+// stored world, and registers the rows of the plan. It reports the problems of
+// all arguments together.
 func (r *Resolver) rebalancePlan(
 	ctx context.Context, mixed []*model.MixedRequestInput, of *placement.Rebalancing,
 ) (*model.RebalancePlan, error) {

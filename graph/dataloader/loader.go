@@ -75,8 +75,8 @@ func (l *loader[S, Parent, V, K, A]) calledAt(here *place) *batch[K, V, A] {
 	return nil
 }
 
-// batch returns the batch for all rows at the parents' place. The first call
-// fetches it.
+// batch returns the batch for all parents at the nearest place above start that
+// has any. The first call with the arguments fetches the values.
 func (l *loader[S, Parent, V, K, A]) batch(ctx context.Context, start *place, s S, arguments A) *batch[K, V, A] {
 	parents, above := rowsAbove[Parent](start)
 	for _, known := range above.batches {

@@ -74,8 +74,9 @@ type Request struct {
 // Prepared is the result of preparing a request: an operation that may run, or
 // why it is refused.
 type Prepared struct {
-	// Valid reports whether the document was read and is valid. It is false if
-	// the variables are refused before. The rest may be invalid if it is true.
+	// Valid reports whether the document is valid. It is false if the variables
+	// are refused before the document is read. The rest of the request may be
+	// invalid even if Valid is true.
 	Valid bool
 	// Operation is nil if the request is refused before the operation is
 	// planned. An operation that is too large or costs too much is not nil.

@@ -11,8 +11,8 @@ const pieceBytes = 64 << 10
 const turnAt = pieceBytes - 2<<10
 
 // Pieces lends the memory for answers. An answer takes little more memory than
-// its bytes, and adding a piece copies none. The zero value is ready to use,
-// and safe for concurrent use.
+// its bytes, and a new piece leaves the earlier ones in place. The zero value
+// is ready to use, and safe for concurrent use.
 type Pieces struct{ free sync.Pool }
 
 // take returns an empty piece.
