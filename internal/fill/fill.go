@@ -78,7 +78,7 @@ func (f *filling) tree(name string, dot any) {
 	f.variables = outer
 }
 
-// list walks a list of nodes. Variables end with the list.
+// list walks a list of nodes. Variables that the nodes set end with the list.
 func (f *filling) list(of *parse.ListNode, dot any) {
 	if of == nil {
 		return

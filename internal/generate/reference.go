@@ -281,8 +281,8 @@ func (r referenceOf) writeRest(out *strings.Builder, rows []row) (rest []row) {
 	return rest
 }
 
-// arguments writes rows for the arguments of a field, whose names go into a
-// format. The arguments of pages are one row, and so are the arguments that a
+// arguments writes rows for the arguments of a field. The format has %s for the
+// name. The arguments of pages are one row, and so are the arguments that a
 // subscription to an answer has in common with its query.
 func (r referenceOf) arguments(out *strings.Builder, field *ast.FieldDefinition, format string) {
 	common, rest := inCommon(field.Arguments, r.schema.Query.Fields.ForName("namespaces").Arguments, paging)

@@ -45,8 +45,8 @@ func Programs() (string, error) {
 	return "", ErrNone
 }
 
-// Processes returns the processes of the server of a data folder, the server
-// first.
+// Processes returns the process ids of the server of a data folder and of its
+// child processes, the server first.
 func Processes(data string) ([]int, error) {
 	lines, err := os.ReadFile(filepath.Join(data, "postmaster.pid"))
 	if err != nil {
@@ -61,7 +61,8 @@ func Processes(data string) ([]int, error) {
 	return append([]int{server}, children...), err
 }
 
-// Children returns the child processes of a process, which only Linux lists.
+// Children returns the ids of the child processes of a process. It works only
+// on Linux.
 func Children(pid int) (children []int, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	for field := range strings.FieldsSeq(string(text)) {

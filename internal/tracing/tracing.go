@@ -32,8 +32,8 @@ func ID(ctx context.Context) string {
 	return trace.SpanContextFromContext(ctx).TraceID().String()
 }
 
-// Parent returns the header traceparent for work of another process; empty if the
-// trace is not recorded.
+// Parent returns the value of the header traceparent for work of another
+// process; empty if the trace is not recorded.
 func Parent(ctx context.Context) string {
 	if !isRecorded(ctx) {
 		return ""
