@@ -37,7 +37,8 @@ func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
 	return of
 }
 
-// ProblemScanOf returns a scan for problems; nil scans the first page of all.
+// ProblemScanOf returns a scan for problems; nil is the first page of a scan
+// without a filter.
 func ProblemScanOf(scan *MetadataProblemScan) resource.ProblemScan {
 	if scan == nil {
 		return resource.ProblemScan{First: page.DefaultSize, Scan: resource.MaxScan}

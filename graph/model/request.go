@@ -17,7 +17,7 @@ type PlacementRequest struct {
 	*placement.Group // the unsuffixed group of the request
 	// Requirements are the capabilities that the request requires.
 	Requirements []resource.Requirement
-	// Ignored are the keys that request nothing.
+	// Ignored are the keys without effect on the request.
 	Ignored  []placement.IgnoredSpec
 	Problems []KeyProblem
 }
