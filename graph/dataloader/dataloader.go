@@ -173,7 +173,8 @@ func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, er
 	return value, nil
 }
 
-// sharedAt returns the values of a kind at a place.
+// sharedAt returns the values that Once keeps at a place for keys and values of
+// these types.
 func sharedAt[K comparable, V any](here *place) *shared[K, V] {
 	here.of.mu.Lock()
 	defer here.of.mu.Unlock()
