@@ -85,7 +85,8 @@ type Place struct {
 
 type placeKey struct{}
 
-// Value returns the place for its own key.
+// Value returns the place for placeKey, and otherwise the value of the inner
+// context.
 func (p *Place) Value(key any) any {
 	if key == (placeKey{}) {
 		return p
@@ -256,7 +257,8 @@ func (w *Writer) Key(f *document.Field) {
 	w.buf = append(w.buf, f.Key...)
 }
 
-// begin checks that a value may begin.
+// begin prepares for the next value. It ends the root field if the answer is
+// too long or the time is over.
 func (w *Writer) begin() {
 	if len(w.buf) >= w.room {
 		w.turn()
