@@ -10,7 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
-// madeChanges are the fields of a mutation, by response name, that have
+// madeChanges has the response names of the fields of a mutation that have
 // committed a change.
 type madeChanges struct {
 	field  string // the field that is being written
@@ -28,10 +28,10 @@ func (m *madeChanges) note(reading *store.Reading) {
 	m.fields[m.field] = true
 }
 
-// told returns the errors. If a committed field failed with UNAVAILABLE,
-// TIMEOUT or QUERY_TOO_COMPLEX, its error says that the change was made. The
-// first two codes become OUTCOME_UNKNOWN, because a client that got them would
-// make the change again.
+// told returns the errors of a mutation. If a committed field failed with
+// UNAVAILABLE, TIMEOUT or QUERY_TOO_COMPLEX, its error says that the change was
+// made. The first two codes become OUTCOME_UNKNOWN, because a client that got
+// them would make the change again.
 func (m *madeChanges) told(list gqlerror.List) gqlerror.List {
 	for i, err := range list {
 		if len(err.Path) == 0 {
