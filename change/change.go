@@ -72,7 +72,7 @@ type Position struct {
 	At  time.Time
 }
 
-// IsZero reports whether a position is before the oldest change in the log.
+// IsZero reports whether a position is the zero Position.
 func (p Position) IsZero() bool { return p.ID == 0 && p.At.IsZero() }
 
 // maxKeys is the maximum number of keys in a filter.
