@@ -90,7 +90,8 @@ func (f *filling) list(of *parse.ListNode, dot any) {
 	f.variables = f.variables[:known]
 }
 
-// walk fills a node. The variables of an action last until the end of its list.
+// walk fills a node. A variable that an action sets lasts until the end of the
+// list with the action.
 func (f *filling) walk(node parse.Node, dot any) {
 	known := len(f.variables)
 	switch n := node.(type) {

@@ -62,7 +62,7 @@ func New(t testing.TB, server string) *Proxy {
 }
 
 // Start returns a proxy to a server of any protocol. It knows neither COMMITs nor
-// notifications.
+// notifications. The caller must close it.
 func Start(server string) (*Proxy, error) { return open(server, readArrived) }
 
 func open(server string, read reader) (*Proxy, error) {
