@@ -119,8 +119,8 @@ func Check(problems *problem.Problems, field, text string, minLength, maxLength 
 }
 
 // CheckName is Check for the name of a definition: 1 to 80 code points, no
-// control characters and no slash, because references consist of namespace and
-// name (metadata definitions catalog specification).
+// control characters, and no slash, which separates namespace and name in
+// references (metadata definitions catalog specification).
 func CheckName(problems *problem.Problems, field, name string) {
 	before := len(*problems)
 	Check(problems, field, name, 1, MaxName)
