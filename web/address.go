@@ -32,7 +32,8 @@ func clientAddress(r *http.Request, trusted []netip.Prefix) string {
 	return peer.String()
 }
 
-// parseAddress parses an address with or without a port.
+// parseAddress parses an address with or without a port. It removes a zone, and
+// unmaps an IPv4-mapped address, since the networks of proxies are unmapped.
 func parseAddress(text string) (netip.Addr, bool) {
 	pair, err := netip.ParseAddrPort(text)
 	ip := pair.Addr()

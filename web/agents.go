@@ -93,7 +93,8 @@ func (a *agents) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	return nil
 }
 
-// toolOf returns the name of the tool that a message calls, or its method.
+// toolOf returns the name of the tool that a message calls, or the message's
+// method.
 func toolOf(text []byte) string {
 	var message struct {
 		Method string

@@ -66,8 +66,9 @@ func (t *transport) isAllowed(origin string) bool {
 		slices.ContainsFunc(t.AllowedOrigins, func(allowed string) bool { return allows(allowed, origin) })
 }
 
-// crossOrigin answers pages of allowed origins with next. From pages of other
-// origins it refuses preflights and requests that could change something.
+// crossOrigin returns a handler that answers pages of allowed origins with
+// next. From pages of other origins it refuses preflights, and requests that
+// could change something.
 func (t *transport) crossOrigin(next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) {
 		t.refuse(w, r, mediaJSON, refusal{status: http.StatusForbidden, code: graph.CodeForbidden,
@@ -92,10 +93,10 @@ func allowRequests(header http.Header, methods, headers string) {
 	header.Set("Access-Control-Max-Age", "600")
 }
 
-// byOrigin answers pages of allowed origins with next, and lets them read the
-// exposed headers. refuse answers browser requests from other pages that could
-// change something. preflight answers preflight requests, or reports that it
-// did not.
+// byOrigin returns a handler that answers requests with next, and lets pages of
+// allowed origins read the exposed headers. refuse answers requests from pages
+// of other origins that could change something. preflight answers preflight
+// requests, or reports that it did not.
 func (t *transport) byOrigin(
 	next http.Handler, refuse http.HandlerFunc, exposed string,
 	preflight func(w http.ResponseWriter, r *http.Request, isAllowed bool) (answered bool),

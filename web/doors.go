@@ -35,8 +35,10 @@ func addDoors(mux *http.ServeMux, t *transport, doors []*rest.Door) {
 	}
 }
 
-// doorOrigins answers pages of allowed origins as OpenStack's services do, and
-// refuses requests of other origins' pages that could change something.
+// doorOrigins returns a handler that refuses requests from pages of other
+// origins if they could change something. If any origin is allowed, all
+// preflights get 200, as from OpenStack's services, but only allowed origins
+// get permission.
 func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler {
 	refuse := func(w http.ResponseWriter, r *http.Request) {
 		why := &rest.Fault{Status: http.StatusForbidden, Detail: refusalOf(r.Header.Get("Origin"))}
@@ -56,7 +58,8 @@ func (t *transport) doorOrigins(door *rest.Door, next http.Handler) http.Handler
 	return t.byOrigin(next, refuse, "Location, Retry-After, OpenStack-API-Version, X-OpenStack-Request-Id", preflight)
 }
 
-// doorHeaders returns the requested headers that pages may send to a door.
+// doorHeaders returns a comma-separated list of the requested headers that
+// pages may send to a door.
 func doorHeaders(requested string) string {
 	var permitted []string
 	for name := range strings.SplitSeq(requested, ",") {
@@ -139,8 +142,8 @@ func (t *transport) answerCall(w http.ResponseWriter, r *http.Request, call *res
 	return t.runCall(r, call, of, h)
 }
 
-// runCall receives the body of a call, waits for its resources, runs it and
-// charges its viewer.
+// runCall receives the body of a call, waits for the lane that the call needs,
+// runs it and charges its viewer: a read for the time that it took.
 func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held) (*rest.Response, *refusal) {
 	body, refused := t.receiveCall(r, h)
 	if refused != nil {
@@ -174,8 +177,9 @@ func (t *transport) runCall(r *http.Request, call *rest.Call, of caller, h *held
 	return response, h.unread(r.Context(), int64(len(response.Body)))
 }
 
-// unread counts a finished answer as unread, in place of a running operation. A
-// small one keeps its place until it is sent.
+// unread counts the bytes of a finished answer as unread, and then releases the
+// place of its operation. A small answer keeps the place until it is sent.
+// unread returns a refusal if too many bytes stay unread.
 func (h *held) unread(ctx context.Context, size int64) *refusal {
 	if size <= smallAnswer {
 		return nil
@@ -187,8 +191,8 @@ func (h *held) unread(ctx context.Context, size int64) *refusal {
 	return refusedAtGate(err)
 }
 
-// lanes are the lanes of the work that calls need. An answer from memory takes a
-// turn: it can be a list of all providers, which needs much memory until it is sent.
+// lanes are the lanes of the gate, by the work of a call. An answer from memory
+// takes a turn: it can be a list of all providers, which needs much memory.
 var lanes = map[rest.Work]int{rest.InMemory: readings, rest.Statements: statements, rest.Searches: searches}
 
 // isRoot reports whether a call is to the root of its service.

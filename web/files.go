@@ -107,7 +107,7 @@ func (t *transport) maxPoints() int {
 	return math.MaxInt
 }
 
-// answerBytes returns the maximum size of an answer in bytes.
+// answerBytes returns the maximum size of an answer in bytes; 0 means no limit.
 func (t *transport) answerBytes(ctx context.Context) int {
 	if graph.IsFileExport(ctx) {
 		return exportAnswerBytes

@@ -26,8 +26,8 @@ type receiver interface {
 	complete() error
 }
 
-// follow begins a subscription and sends its events to the receiver, until the
-// subscription or the receiver ends.
+// follow begins a subscription and sends the answers to its events to the
+// receiver, until the subscription, the context or the receiver ends.
 func (s *session) follow(ctx context.Context, of caller, operation *document.Operation, to receiver) error {
 	leave, refused := s.streams.subscriptions.enter(principal(s.viewer))
 	if refused != nil {
@@ -121,8 +121,8 @@ func (s *session) send(ctx context.Context, of caller, operation *document.Opera
 // with its error.
 const maxTries = 10
 
-// runSoon waits, without a limit, for the resources that an operation needs to
-// run. It returns nil if the context ends first.
+// runSoon waits, without a time limit, for the resources that an operation
+// needs to run. It returns nil if the context ends first.
 func (s *session) runSoon(ctx context.Context, of caller, operation *document.Operation) *held {
 	for ctx.Err() == nil {
 		h, refused := s.gates.enter(ctx, of)
@@ -182,8 +182,8 @@ func (s *session) latest(size int) time.Time {
 	return latest
 }
 
-// whole returns before, the answer with its extensions, and after as one byte
-// slice. It calls sent with each piece that it has copied.
+// whole returns one byte slice with before, the answer and its extensions, and
+// after. It calls sent with each piece that it has copied.
 func whole(before string, answer *graph.Answer, extensions, after string, sent func([]byte, int)) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(before)+int(answer.Taken.Bytes)+len(extensions)+256))
 	out.WriteString(before)

@@ -113,7 +113,7 @@ func (t *transport) Describe(descriptions chan<- *prometheus.Desc) {
 	prometheus.DescribeByCollect(t, descriptions)
 }
 
-// Collect collects the metrics of gates, buckets and streams. Its labels are
+// Collect collects the metrics of gates, buckets and streams. Their labels name
 // only projects that use something, or that waited or were refused.
 func (t *transport) Collect(metrics chan<- prometheus.Metric) {
 	gauge, counter := prometheus.GaugeValue, prometheus.CounterValue

@@ -103,7 +103,7 @@ func addNoIDE(mux *http.ServeMux) {
 		"cadastre serve --profile open serves the IDE here.\n"))
 }
 
-// notServed answers 404 with the reason.
+// notServed returns a handler that answers 404 with the reason.
 func notServed(reason string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusNotFound, reason) }
 }

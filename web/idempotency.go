@@ -18,7 +18,8 @@ const maxKeyBytes = 255
 
 // once returns the context for an operation. For a mutation with an idempotency
 // key, the context has the key. Queries need no key, so once ignores even an
-// invalid key of a query. A query with a position sees the mutations before it.
+// invalid key of a query. A query sees all changes before the position in its
+// headers. once refuses an invalid position, and an invalid key of a mutation.
 func once(ctx context.Context, header http.Header, operation *document.Operation) (context.Context, *refusal) {
 	if operation.Definition.Operation != ast.Mutation {
 		ctx, err := graph.ReadAfter(ctx, header.Get(graph.PositionHeader))

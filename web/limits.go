@@ -77,8 +77,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// ofFiles returns the limits of imports and exports. They have no cost limit,
-// because their price grows with the bytes of the files.
+// ofFiles returns the limits for imports and exports. A document may have 1
+// MiB, and any cost, because the price grows with the bytes of the files.
 func (l Limits) ofFiles() document.Limits {
 	limits := l.Limits
 	limits.Cost, limits.DocumentBytes = 0, 1<<20

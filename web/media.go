@@ -18,7 +18,7 @@ const (
 
 // negotiate returns the media type of the answer. This is application/json,
 // unless the Accept headers do not admit it, or name another type and give it a
-// higher quality. Of equal types, a named one precedes one that a wildcard
+// higher quality. Of equal qualities, a named type precedes one that a wildcard
 // matches, then the first in the header wins. The media type of streams must be
 // named. The result is empty if the headers admit no type of the three.
 func negotiate(header http.Header) string {

@@ -14,8 +14,9 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/tracing"
 )
 
-// observe assigns an id to every request, logs and measures it, and masks a
-// panic, or closes the connection if the answer has begun.
+// observe returns a handler that logs and measures requests to next, each with
+// an id: the client's if it is valid, otherwise a new one. A panic becomes an
+// internal error, or closes the connection if the answer has begun.
 func observe(next http.Handler, options Options, measured *measurements) http.Handler {
 	log := options.Log
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

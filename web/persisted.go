@@ -127,11 +127,12 @@ type source struct {
 	// register is the hash under which a valid text will be kept; empty for
 	// none.
 	register string
-	// persisted is whether the request named the document by its hash.
+	// persisted is whether a locked server runs the document by GET: it is the
+	// server's own, or was named by its hash and is not the console's.
 	persisted bool
 }
 
-// request returns a request and its document.
+// request reads a request, and returns it with its document or refuses it.
 func (t *transport) request(r *http.Request, text []byte) (*request, source, *refusal) {
 	request, refused := readRequest(r, text)
 	if refused != nil {

@@ -24,8 +24,9 @@ const maxBuckets = 20_000
 const (
 	// pointCost is the cost that one point pays for.
 	pointCost = 1000
-	// writePoints is the price of each field of Mutation for viewers who are neither
-	// administrators nor services: 50 a second, after a burst of 200.
+	// writePoints is the price of each root field of a mutation, and of each
+	// call of a door that writes, for viewers who are neither administrators
+	// nor services: by default about 50 a second, after a burst of about 200.
 	writePoints = 20
 	// refusedPoints is the price of a request without a valid token. It makes
 	// guessing slow.
@@ -170,5 +171,5 @@ func (a arrival) disprove() {
 	a.address.charge(refusedPoints, time.Now())
 }
 
-// principal returns the key of a viewer.
+// principal returns the key of a viewer: its user and project.
 func principal(viewer access.Viewer) string { return viewer.UserID + "\x00" + viewer.ProjectID }

@@ -100,8 +100,8 @@ func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return prepared.Operation, nil
 }
 
-// pointsOf returns the points of an operation, minus the point that every
-// request takes.
+// pointsOf returns the points that an operation costs in addition to the one
+// that every request costs.
 func pointsOf(viewer access.Viewer, operation *document.Operation) int {
 	points := operation.Price.Cost / pointCost
 	if !viewer.IsAdmin() && !viewer.IsService() {

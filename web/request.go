@@ -46,7 +46,7 @@ func readRequest(r *http.Request, text []byte) (*request, *refusal) {
 	return readURL(r.URL.RawQuery)
 }
 
-// receiveBody returns the body of a POST, which must be JSON in UTF-8.
+// receiveBody is readAll for a POST, whose Content-Type must be JSON in UTF-8.
 func receiveBody(r *http.Request, maxBytes int64) ([]byte, *refusal) {
 	if !isJSON(r.Header) {
 		return nil, &refusal{status: http.StatusUnsupportedMediaType, code: graph.CodeBadRequest,

@@ -38,7 +38,7 @@ type OIDCClient struct {
 // the identity service, for 5 seconds at most.
 const keystoneSignIns = 16
 
-// keystoneHandler signs users in: it takes a password and returns a token. The
+// keystoneHandler returns a handler that answers a password with a token. The
 // caller is not authenticated, so the address pays, and more if the password is
 // wrong.
 func (t *transport) keystoneHandler() http.Handler {

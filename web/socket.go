@@ -63,8 +63,8 @@ func hasToken(header http.Header, name, token string) bool {
 	return false
 }
 
-// isOwnOrigin reports whether a handshake has no Origin, the server's own or an
-// allowed one.
+// isOwnOrigin reports whether a handshake has no Origin, an Origin with the
+// host of the request, or an allowed one.
 func (t *transport) isOwnOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -131,8 +131,9 @@ func (t *transport) serveSocket(w http.ResponseWriter, r *http.Request) {
 	socket.serve(ctx)
 }
 
-// viewerOf returns the key of the viewer whose valid token is in a handshake,
-// otherwise "": connection_init may have the token. An invalid token is charged.
+// viewerOf returns the key of the viewer whose token is in a handshake. It
+// returns "" if there is no token, because connection_init may have one, if the
+// token cannot be checked, or if it is invalid, which costs points.
 func (t *transport) viewerOf(r *http.Request, arrived arrival) string {
 	if !slices.ContainsFunc(credentials, func(name string) bool { return r.Header.Get(name) != "" }) {
 		return ""
@@ -148,7 +149,9 @@ func (t *transport) viewerOf(r *http.Request, arrived arrival) string {
 	return principal(viewer)
 }
 
-// enter counts a WebSocket of a viewer, or of a stranger if viewer is empty.
+// enter counts a WebSocket of a viewer, or of a stranger if viewer is empty,
+// until the caller calls leave. It returns a refusal if a limit is reached. end
+// ends the WebSocket of a stranger in favour of another address.
 func (t *transport) enter(viewer, address string, end context.CancelCauseFunc) (leave func(), refused *refusal) {
 	if viewer == "" {
 		return t.streams.strangers.enter(address, end)
@@ -180,7 +183,8 @@ type message struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// serve reads messages until the context ends, and closes once operations end.
+// serve reads messages until the context ends, and closes the connection once
+// its operations have ended.
 func (s *socket) serve(ctx context.Context) {
 	patience := time.AfterFunc(waitForInit+rand.N(waitForInit/3), func() { // spreads the ends of an attacker's sockets
 		if !s.introduced.Load() {
@@ -229,7 +233,7 @@ func (s *socket) read(ctx context.Context) {
 			return
 		}
 		if ctx.Err() != nil {
-			continue // discards messages until the client closes, too
+			continue // discards messages while the session ends
 		}
 		if why := s.receive(ctx, &received); why != nil {
 			s.end(why)
@@ -287,8 +291,8 @@ func (s *socket) forget(of *socketReceiver) {
 // the token, as the headers do.
 var credentials = []string{"Authorization", "X-Auth-Token"}
 
-// init begins the session. The token is in the payload of connection_init,
-// otherwise in the headers of the handshake.
+// init handles connection_init. The token is in its payload, otherwise in the
+// headers of the handshake. init returns the reason if the session must end.
 func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
 	if s.introduced.Swap(true) {
 		return &ending{closedTooManyInits, "Too many initialisation requests", "protocol"}
@@ -332,7 +336,8 @@ func (s *socket) init(ctx context.Context, payload json.RawMessage) *ending {
 	return s.send(ctx, []byte(`{"type":"connection_ack"}`))
 }
 
-// subscribed begins an operation, or refuses it if too many are open.
+// subscribed begins an operation, or refuses it if too many are open. It
+// returns the reason if the session must end: another operation has the id.
 func (s *socket) subscribed(ctx context.Context, id string, payload json.RawMessage) *ending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -419,7 +424,8 @@ func (s *socket) logOperation(ctx context.Context, took time.Duration) {
 			slog.String("operation", entry.operation), slog.String("code", entry.code)})...)
 }
 
-// messageOf returns the message of a refusal, or a general one for other errors.
+// messageOf returns the message of a refusal. For any other error it returns
+// that the token is not accepted.
 func messageOf(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return refusal.Message
@@ -444,7 +450,8 @@ func (s *socket) send(ctx context.Context, text []byte) *ending {
 	return nil
 }
 
-// ping ends the session if the client does not answer a ping every heartbeat.
+// ping pings the client every heartbeat. It ends the session if an answer takes
+// longer than waitForPong.
 func (s *socket) ping(ctx context.Context) {
 	for pause.For(ctx, heartbeat) {
 		within, cancel := context.WithTimeout(ctx, waitForPong)
@@ -464,7 +471,8 @@ type socketReceiver struct {
 	cancel context.CancelCauseFunc
 }
 
-// send sends a message of the operation, unless the operation was cancelled.
+// send sends a message of the operation. It returns an error if the operation
+// has ended, and ends the session if the message cannot be sent.
 func (r *socketReceiver) send(text []byte) error {
 	if err := r.ctx.Err(); err != nil {
 		return err

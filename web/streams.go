@@ -22,8 +22,8 @@ type openStreams struct {
 
 type openStreamsKey struct{}
 
-// openStreamsOf returns the streams of the server that received the request. A
-// handler without a server gets streams that never stop.
+// openStreamsOf returns the openStreams of the server that received the
+// request, or new ones, which never stop, if the handler runs without Serve.
 func openStreamsOf(ctx context.Context) *openStreams {
 	if of, ok := ctx.Value(openStreamsKey{}).(*openStreams); ok {
 		return of
@@ -180,7 +180,8 @@ func (t *transport) stream(r *http.Request) (ctx context.Context, s *session, do
 	}
 }
 
-// endingOf returns why the stream of a context ended.
+// endingOf returns why the stream of a context ended: errClientGone if the
+// context has no other reason.
 func endingOf(ctx context.Context) *ending {
 	if why, ok := context.Cause(ctx).(*ending); ok {
 		return why
@@ -201,7 +202,7 @@ func (s *session) watch(ctx context.Context) {
 
 // judge checks that the token still belongs to the same viewer with the same
 // rights. If not, it ends the session. While the check is impossible, judge
-// waits. It reports whether the session continues.
+// repeats it every second. It reports whether the session continues.
 func (s *session) judge(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		viewer, err := s.Authenticate(ctx, s.header)

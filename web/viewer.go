@@ -42,8 +42,8 @@ func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal 
 	return nil
 }
 
-// caller authenticates a request and takes its point. It refuses an invalid
-// token, and an address or a viewer that is over its rate.
+// caller authenticates a request and takes its point. It refuses a token that
+// is invalid or cannot be checked, and an address or a viewer over its rate.
 func (t *transport) caller(w http.ResponseWriter, r *http.Request) (caller, *refusal) {
 	arrived := t.buckets.arrive(rateLimitKey(requestLogOf(r.Context()).address), r.Header)
 	if refused := arrived.take(); refused != nil {

@@ -191,8 +191,9 @@ func addMetrics(mux *http.ServeMux, metrics *prometheus.Registry, cloud http.Han
 // compressedFrom is the minimum size in bytes of an answer that is compressed.
 const compressedFrom = 1 << 10
 
-// compressed compresses long answers for clients that accept zstd or gzip. It
-// prefers zstd, which makes slightly shorter answers in the same time.
+// compressed returns a handler that compresses the long answers of next, except
+// streams, for clients that accept zstd or gzip. It prefers zstd, which makes
+// slightly shorter answers in the same time.
 func compressed(next http.Handler) http.Handler {
 	zipped := must(gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
 		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest))))(next)
@@ -210,8 +211,8 @@ func compressed(next http.Handler) http.Handler {
 	})
 }
 
-// readyz answers 200 when the server can serve requests, otherwise 503 with the
-// kind of reason. Only the log has the cause.
+// readyz returns a handler that answers 200 when the server can serve requests,
+// otherwise 503 with the body of notReady. Only the log has the cause.
 func readyz(options Options) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if options.Ready != nil {
@@ -226,7 +227,8 @@ func readyz(options Options) http.HandlerFunc {
 	}
 }
 
-// notReady returns why a server is not ready, without internal details.
+// notReady returns the body of the answer to an error of Ready: the message of
+// a refusal, never its cause or any other error.
 func notReady(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return "not ready: " + strings.TrimSuffix(refusal.Message, ", try again") + "\n"

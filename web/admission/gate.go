@@ -1,7 +1,8 @@
 // Package admission decides which operations run now and which wait. A Gate
-// bounds shared resources: places, connections, bytes. A client's connection
-// can take at most an eighth of a resource, a viewer a quarter or, if trusted,
-// half, a project half. The queue is round-robin by project, then by viewer.
+// bounds shared resources: places, database connections, bytes. A client's
+// connection can take an eighth of a resource, a viewer a quarter or, if
+// trusted, half, a project half; the first amount that each takes may be
+// larger. The queue is round-robin by project, then by viewer.
 package admission
 
 import (
@@ -44,7 +45,7 @@ type Pass struct {
 func (g *Gate) Pass(of Party) Pass { return Pass{gate: g, of: of} }
 
 // Take takes an amount from a lane that the pass does not use yet. It waits up
-// to Lane.Wait, then returns ErrOverShare or errFull.
+// to Lane.Wait, and returns ErrOverShare or errFull if it is not admitted.
 func (p *Pass) Take(ctx context.Context, lane int, amount int64) error {
 	of, err := p.gate.lanes[lane], error(nil)
 	p.holds[lane], err = of.enter(ctx, p.of, amount, of.Wait)

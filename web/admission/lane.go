@@ -89,9 +89,10 @@ func (w *hold) hadATurn() bool {
 	return slices.ContainsFunc(w.shares[:], func(of *use) bool { return of != nil && of.turn > w.came })
 }
 
-// enter takes an amount. It waits up to wait, then returns ErrOverShare or
-// errFull. A share that uses nothing may take any amount, so no amount is too
-// large. If the lane has no limit, the hold is nil.
+// enter takes an amount. It waits up to wait or until the context ends, then
+// returns ErrOverShare or errFull. If too many of the viewer's operations wait,
+// it returns ErrOverShare without waiting. An unused lane or share admits any
+// amount, so no amount is too large. If the lane has no limit, the hold is nil.
 func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Duration) (*hold, error) {
 	if g.Limit <= 0 {
 		return nil, nil
@@ -122,7 +123,8 @@ func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Dur
 	return p, nil
 }
 
-// begin admits a hold, makes it wait, or refuses it if too many wait.
+// begin admits a hold, makes it wait, or refuses it if too many holds of its
+// viewer wait. in reports whether the hold is admitted.
 func (g *queue) begin(p *hold) (in bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
