@@ -37,10 +37,10 @@ func New(sources ...Source) *Authenticator { return &Authenticator{sources: sour
 
 // Authenticate returns the viewer of a request with these headers. It asks the
 // sources in order for the token of `Authorization: Bearer T` or `X-Auth-Token:
-// T`. The error wraps problem.ErrUnauthenticated if a header is malformed,
-// if there is no token, if there are two, or if no source knows the token. It wraps
-// problem.ErrUnavailable if no source knows the token and one of them could not
-// check it.
+// T`. The error wraps problem.ErrUnauthenticated if a header is malformed, if
+// there is no token, if there are two different ones, or if the token is
+// unknown to every source. It wraps problem.ErrUnavailable if no source
+// returned a viewer and one of them could not check the token.
 func (a *Authenticator) Authenticate(ctx context.Context, header http.Header) (access.Viewer, error) {
 	token, err := tokenOf(header)
 	if err != nil {
@@ -70,7 +70,8 @@ func unavailable(cause error) error {
 	return problem.Refuse(problem.ErrUnavailable, "the token cannot be checked at the moment").Because(cause)
 }
 
-// tokenOf returns the token of a request. It refuses two different tokens.
+// tokenOf returns the token of a request. It refuses a malformed header, no
+// token, different tokens, and one that is too long or has control characters.
 func tokenOf(header http.Header) (string, error) {
 	var tokens []string
 	for _, value := range header.Values("Authorization") {
@@ -158,8 +159,8 @@ func (c *connection[T]) get(ctx context.Context) (value T, err error) {
 	return value, c.failed
 }
 
-// forget lets the next caller open the connection again, unless it was opened
-// within retryAfter.
+// forget lets the next caller open the connection again, if value is still the
+// open one and was opened at least retryAfter ago.
 func (c *connection[T]) forget(value T) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -60,8 +60,9 @@ func checkID(id string) error {
 	return nil
 }
 
-// viewerOf returns a viewer with this user, project and roles. The user is
-// required. The project is required unless a role is for the whole cloud.
+// viewerOf returns a viewer with this user, project and roles. The token is
+// unknown if an id is invalid, if the user is empty, or if the project is empty
+// and no role is for the whole cloud.
 func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	viewer := access.Viewer{UserID: user, ProjectID: project, Roles: roles}
 	if err := errors.Join(checkID(user), checkID(project)); err != nil {
@@ -73,8 +74,9 @@ func viewerOf(user, project string, roles []string) (access.Viewer, error) {
 	return viewer, nil
 }
 
-// claimAt returns the claim with a name, such as `a.b`. If there is none, it
-// follows the parts of the name between dots into nested claims.
+// claimAt returns the claim whose name is the path, such as `a.b`. If there is
+// none, it follows the parts between dots into nested claims, and returns nil
+// if they lead to no claim.
 func claimAt(claims map[string]any, path string) any {
 	if value, ok := claims[path]; ok {
 		return value
@@ -86,8 +88,8 @@ func claimAt(claims map[string]any, path string) any {
 	return nil
 }
 
-// textsOf returns the strings of a claim: a list, or one string separated by
-// spaces.
+// textsOf returns the strings of a claim that is a list, or the words of a
+// claim that is a string. It returns nil for any other claim.
 func textsOf(claim any) []string {
 	switch claim := claim.(type) {
 	case string:

@@ -58,8 +58,8 @@ func AddToken(path string, viewer access.Viewer, expires time.Time) (text string
 	})
 }
 
-// alone changes a token file while no other program does. A symbolic link stays
-// a link, and all names of a file have one lock.
+// alone changes a token file while no other caller of alone does. It follows
+// symbolic links: a link stays a link, and has the lock of its target.
 func alone(path string, change func(path string) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -67,8 +67,9 @@ func alone(path string, change func(path string) error) error {
 	return wholefile.Alone(path, func() error { return change(path) })
 }
 
-// RevokeToken removes a token from a token file. A server refuses a file
-// without tokens, so the last token cannot be revoked.
+// RevokeToken removes a token from a token file. It fails if the file no longer
+// has this token with the same viewer and expiry, or has no other token,
+// because a server refuses a file without tokens.
 func RevokeToken(path string, revoked Token) error {
 	revoke := func(tokens []Token, entries *ast.SequenceNode) ([]Token, error) {
 		at := slices.IndexFunc(tokens, revoked.equal)
@@ -128,7 +129,8 @@ func editTokens(path string, change func([]Token, *ast.SequenceNode) ([]Token, e
 // equal reports whether all fields of two tokens are equal.
 func (t Token) equal(other Token) bool { return t.SHA256 == other.SHA256 && t.isLike(other) }
 
-// writeTokens replaces a token file, unless the new text has other tokens than wanted.
+// writeTokens replaces a token file. If the tokens in the new text are not the
+// wanted ones, it fails and keeps the old file.
 func writeTokens(path string, text []byte, wanted []Token, mode fs.FileMode) error {
 	if got, err := parseTokens(path, text); err != nil || !slices.EqualFunc(got, wanted, Token.equal) {
 		return fmt.Errorf("token file %s: its form cannot be written by a program; edit it by hand", path)

@@ -53,7 +53,8 @@ func (f *TokenFile) Find(_ context.Context, text string) (access.Viewer, error) 
 	return find(*f.current.Load(), text)
 }
 
-// changedTokens returns in words how many tokens changed.
+// changedTokens returns in words how many tokens were added, removed or
+// changed, "" for none.
 func changedTokens(before, now []Token) string {
 	former := make(map[[sha256.Size]byte]Token, len(before))
 	for _, token := range before {
@@ -95,7 +96,8 @@ func OpenPolicyFile(path string) (*PolicyFile, error) {
 // Policy returns the policy of the last successful read.
 func (f *PolicyFile) Policy() *access.Policy { return *f.current.Load() }
 
-// changedRules returns in words the rules and fields with changed roles.
+// changedRules names the rules and fields with changed roles; "" means no
+// change.
 func changedRules(before, now *access.Policy) string {
 	if names := now.Differences(before); len(names) > 0 {
 		return "rules: " + strings.Join(names, ", ")
@@ -127,7 +129,8 @@ func ReadPolicy(path string) (*access.Policy, error) {
 // errDocuments refuses files whose second document would not be read.
 var errDocuments = errors.New("has more than one YAML document")
 
-// decode reads a file of one YAML document, or an empty one.
+// decode decodes the one YAML document of a file and refuses unknown keys. An
+// empty file leaves into unchanged.
 func decode(text []byte, into any) error {
 	decoder := yaml.NewDecoder(bytes.NewReader(text), yaml.Strict())
 	err := decoder.Decode(into)

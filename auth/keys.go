@@ -76,9 +76,10 @@ func (k *keys) VerifySignature(ctx context.Context, token string) ([]byte, error
 }
 
 // current returns the keys. It fetches them if they are old or refetch is set,
-// but not within issuerRetryTime of the last attempt. If refetch is set and the
-// last fetch failed, it returns usable keys together with the error. A fetch
-// delays only the callers that need it.
+// but not within issuerRetryTime of the last attempt. Without keys younger than
+// keysStaleTime it returns only the error of the last fetch. If refetch is set
+// and the last fetch failed, it returns the keys and the error. A fetch delays
+// only the callers that need it.
 func (k *keys) current(ctx context.Context, refetch bool) ([]jose.JSONWebKey, error) {
 	if k.wantsFetch(refetch) {
 		k.fetching.Lock()

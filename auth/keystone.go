@@ -20,7 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lru"
 )
 
-// How long answers of the identity service are cached.
+// How long answers of the identity service are cached, and how many.
 const (
 	maxTokenTTL = 60 * time.Second
 	failureTTL  = 5 * time.Second // the token is unknown, or the service cannot be reached
@@ -147,7 +147,7 @@ func (s *identityService) ask(ctx context.Context, token string, now time.Time) 
 	return tokenAnswer{viewer: viewer, expires: expires}
 }
 
-// validate returns the viewer of a token and its expiry.
+// validate returns the viewer and the expiry of a token.
 func (s *identityService) validate(ctx context.Context, token string,
 	now time.Time) (viewer access.Viewer, end time.Time, err error) {
 	var result tokens.GetResult

@@ -49,7 +49,8 @@ type issuer struct {
 	discovered connection[discovered]
 }
 
-// discovered is the issuer's configuration, with the location of its keys.
+// discovered has the keys of the issuer, at the URL in its configuration, and
+// the verifier that uses them.
 type discovered struct {
 	keys     *keys
 	verifier *oidc.IDTokenVerifier
