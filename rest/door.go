@@ -61,7 +61,7 @@ type Route struct {
 	Handle Handler
 	// Bare routes take no body: any body is refused.
 	Bare bool
-	// Before is the status for versions outside Since to Until; 0 is 404.
+	// Before is the status for versions below Since or above Until; 0 is 404.
 	Before int
 }
 
@@ -91,8 +91,8 @@ type Request struct {
 // Since reports whether the request has this minor version or a later one.
 func (r *Request) Since(version int) bool { return r.Version >= version }
 
-// All returns the items of a list, which read reads page by page. It stops after
-// the page that reaches most, so it can return more items than that.
+// All returns the items of a list that read returns page by page. It stops
+// after the page that reaches most, so it can return more items than that.
 func All[T any](most int, read func(page.Request) (page.Page[T], error)) (items []T, err error) {
 	for request := (page.Request{First: new(page.MaxSize)}); ; {
 		found, err := read(request)
@@ -227,7 +227,7 @@ func match(pattern, path string) (map[string]string, bool) {
 	return segments, true
 }
 
-// IsOpen reports whether the call needs no token, such as a list of versions.
+// IsOpen reports whether the call, such as a list of versions, needs no token.
 func (c *Call) IsOpen() bool { return c.route != nil && c.route.Field == "" }
 
 // Mount returns the path of the service.
@@ -236,13 +236,15 @@ func (c *Call) Mount() string { return c.door.Mount }
 // Refused returns the fault of the version, the parameters or the route, or nil.
 func (c *Call) Refused() *Fault { return c.fault }
 
-// Work returns the resource that the call needs.
+// Work returns the resource that the call needs. Like Writes and Run, it
+// requires that Refused returned nil.
 func (c *Call) Work() Work { return c.route.Work }
 
 // Writes reports whether the call can change something.
 func (c *Call) Writes() bool { return c.route.Method != http.MethodGet }
 
-// Name returns the field whose permission the call needs, for logs.
+// Name returns the field whose permission the call needs, for logs; "" if the
+// call is refused or needs no token.
 func (c *Call) Name() string {
 	if c.route == nil {
 		return ""
@@ -251,9 +253,9 @@ func (c *Call) Name() string {
 }
 
 // Run authorizes the viewer of the context, checks the body and runs the call.
-// The response can be a refusal. Reads with Work Statements see one instant. The
-// answer to a read has at most maxBytes; 0 is no limit. outside reports whether
-// the call sent statements to PostgreSQL.
+// The response can be a refusal. Reads with Work Statements see one instant. A
+// read is refused if its answer exceeds maxBytes; 0 is no limit. outside
+// reports whether the call sent statements to PostgreSQL.
 func (c *Call) Run(ctx context.Context, body []byte, maxBytes int) (response *Response, outside bool) {
 	c.request.Body, c.maxBytes = body, maxBytes
 	if c.route.Field == "" {
@@ -304,8 +306,9 @@ func (c *Call) checkBody() *Fault {
 	return nil
 }
 
-// takesJSON reports whether the body of the route is JSON. A PUT of a name in
-// the path has no body, except before an Until: then it renames.
+// takesJSON reports whether the body of the route is JSON. A PUT of a path that
+// ends in {name} creates the name and has no body, except in routes with an
+// Until, where the body has the new name.
 func (c *Call) takesJSON() bool {
 	return c.route.Method != http.MethodPut || !strings.HasSuffix(c.route.Path, "/{name}") || c.route.Until > 0
 }
@@ -355,8 +358,8 @@ var statuses = []struct {
 	{problem.ErrInvalidInput, http.StatusBadRequest, ""}, // after the kinds that it may have, too
 }
 
-// FaultOf returns an error that is a fault, or the fault for a refusal. It
-// reports false for an internal error.
+// FaultOf returns the fault in an error, or the fault for a refusal or an ended
+// context. It reports false for any other error, which is internal.
 func FaultOf(err error) (*Fault, bool) {
 	if fault, ok := errors.AsType[*Fault](err); ok {
 		return fault, true
@@ -373,8 +376,8 @@ func FaultOf(err error) (*Fault, bool) {
 	return nil, false
 }
 
-// kindOf returns the kind of an input's first problem, such as ErrNotFound, if
-// all problems have a kind. Otherwise it returns the error itself.
+// kindOf returns the kind of an error's first problem, such as ErrNotFound, if
+// all its problems have a kind. Otherwise it returns the error itself.
 func kindOf(err error) error {
 	problems, ok := problem.Of(err)
 	if !ok || len(problems) == 0 ||
@@ -384,8 +387,8 @@ func kindOf(err error) error {
 	return problems[0].Kind
 }
 
-// MessageOf returns the message of a refusal for clients. For an input, it joins
-// the messages of all problems.
+// MessageOf returns the message of an error for clients. For an invalid input,
+// it joins the paths and the messages of all problems.
 func MessageOf(err error) string {
 	if refusal, ok := errors.AsType[*problem.Refusal](err); ok {
 		return refusal.Message

@@ -75,8 +75,8 @@ func Each(pattern string, of *Schema, minSize int) *Schema {
 	return &Schema{Type: "object", Patterns: map[string]*Schema{pattern: of}, MinSize: minSize}
 }
 
-// CheckJSON returns nil if a body is one JSON value that can be stored without
-// loss.
+// CheckJSON refuses a body that is not one JSON value in UTF-8, or that has an
+// object with duplicate members.
 func (r *Request) CheckJSON() error {
 	if value := jsontext.Value(r.Body); !value.IsValid() {
 		return Bad("Malformed JSON: the body is not one JSON value in UTF-8 with distinct members")

@@ -17,7 +17,7 @@ import (
 type door struct {
 	store   *store.Store
 	schemas map[string]object
-	// asReference makes the defaults of properties strings, as in the reference.
+	// asReference shows booleans and numbers that are defaults as strings.
 	asReference bool
 }
 
@@ -83,7 +83,7 @@ var routes = []route{
 	{http.MethodDelete, namespace + "/tags/{tag}", "deleteTag", (*door).deleteTag},
 }
 
-// listVersions returns the route that answers the versions of the service.
+// listVersions returns the handler that answers the versions of the service.
 func listVersions(status int) func(*door, context.Context, *rest.Request) (rest.Answer, error) {
 	return func(_ *door, _ context.Context, r *rest.Request) (rest.Answer, error) {
 		type object = map[string]any

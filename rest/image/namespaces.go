@@ -86,8 +86,8 @@ func (d *door) listNamespaces(ctx context.Context, r *rest.Request) (rest.Answer
 // mostNames bounds the resource types of a filter.
 const mostNames = 50
 
-// knownTypes returns the names of resource types that exist. The others match
-// no namespace.
+// knownTypes returns the names that a resource type has. The others match no
+// namespace. It refuses more than mostNames names.
 func (d *door) knownTypes(ctx context.Context, names []string) ([]string, error) {
 	if len(names) > mostNames {
 		return nil, problem.Invalid("resource_types", "must have at most %d names, has %d", mostNames, len(names))
@@ -97,7 +97,8 @@ func (d *door) knownTypes(ctx context.Context, names []string) ([]string, error)
 	return lists.Map(found.Items, func(t *metadef.ResourceType) string { return t.Name }), err
 }
 
-// linkTo returns the path of a page of namespaces with the same parameters.
+// linkTo returns the path of a page of namespaces with the parameters of the
+// request: the page after the marker, or the first page if the marker is "".
 func linkTo(r *rest.Request, marker string) string {
 	params := url.Values{}
 	for _, one := range r.Query {
@@ -119,8 +120,8 @@ func last(r *rest.Request, key string) string {
 	return value
 }
 
-// sizeOf returns the limit of a page. A limit below least is a problem; one above
-// page.MaxSize is lowered to it.
+// sizeOf returns the limit of a page, by default usualLimit. A limit below
+// least is a problem; one above page.MaxSize is lowered to it.
 func sizeOf(r *rest.Request, least int, problems *problem.Problems) int {
 	text, ok := r.Last("limit")
 	if !ok {
@@ -299,7 +300,7 @@ func (d *door) deleteNamespace(ctx context.Context, r *rest.Request) (rest.Answe
 	return rest.Answer{Status: http.StatusNoContent}, err
 }
 
-// deleteContents returns the route that deletes one kind of contents.
+// deleteContents returns the handler that deletes one kind of contents.
 func deleteContents(kind metadef.ContentKind) func(*door, context.Context, *rest.Request) (rest.Answer, error) {
 	return func(d *door, ctx context.Context, r *rest.Request) (rest.Answer, error) {
 		_, err := d.store.DeleteNamespaceContents(ctx, r.Path["namespace"], []metadef.ContentKind{kind}, nil)

@@ -59,7 +59,7 @@ func (k kind) singular() string {
 	return k.name
 }
 
-// withReadOnly adds attributes that only the server sets.
+// withReadOnly returns a copy of properties with read-only ones of these names.
 func withReadOnly(properties object, names []string) object {
 	all := maps.Clone(properties)
 	for _, name := range names {

@@ -207,7 +207,7 @@ func (d *door) replace(ctx context.Context, r *rest.Request, bodies map[string]c
 	return nothing, d.claimFault(ctx, err, claims)
 }
 
-// claimFault returns the fault of refused claims.
+// claimFault returns the fault of refused claims, and other errors unchanged.
 func (d *door) claimFault(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
 	switch {
 	case errors.Is(err, problem.ErrConcurrentUpdate):
@@ -228,7 +228,7 @@ func (d *door) claimFault(ctx context.Context, err error, claims []placement.Con
 }
 
 // withoutInventory returns a sentence about the first amount of claims whose
-// provider has no inventory of the class.
+// provider has no inventory of the class, or "".
 func (d *door) withoutInventory(ctx context.Context, claims []placement.ConsumerClaim) string {
 	world, err := d.World(ctx)
 	if err != nil {
@@ -274,8 +274,8 @@ func (d *door) generationFault(ctx context.Context, err error, claims []placemen
 	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
 }
 
-// invalidClaim returns the fault of claims that name missing things, or of an
-// amount that no inventory permits.
+// invalidClaim returns the fault of claims that name a missing provider or
+// class, or of an amount that no inventory permits, and other errors unchanged.
 func (d *door) invalidClaim(ctx context.Context, err error, claims []placement.ConsumerClaim) error {
 	world, failed := d.World(ctx)
 	if failed != nil {

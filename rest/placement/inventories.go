@@ -85,7 +85,7 @@ func showInventories(_ *rest.Request, p *placement.Provider) rest.Answer {
 	return rest.Answer{Body: body, Modified: p.UpdatedAt}
 }
 
-// only returns the inventory of a class, if a provider has one.
+// only returns the inventories of a provider that are of a class: one or none.
 func only(p *placement.Provider, class string) []placement.Inventory {
 	isOther := func(i placement.Inventory) bool { return i.ResourceClass != class }
 	return slices.DeleteFunc(slices.Clone(p.Inventories), isOther)
@@ -126,7 +126,7 @@ func inUse(err error, p *placement.Provider, list []placement.Inventory) string 
 		rest.MessageOf(err), usedOf(list), p.UUID)
 }
 
-// usedOf returns the classes of inventories that have allocations.
+// usedOf lists the classes of inventories with allocations, with commas.
 func usedOf(list []placement.Inventory) string {
 	var used []string
 	for _, one := range list {
@@ -202,7 +202,8 @@ func (d *door) updateInventory(ctx context.Context, r *rest.Request, p *placemen
 	return d.putInventory(ctx, r, p, body.Generation, made, unableToUpdate)
 }
 
-// putInventory writes one inventory if the provider has the generation.
+// putInventory writes one inventory if its capacity is permitted and the
+// provider has the generation.
 func (d *door) putInventory(ctx context.Context, r *rest.Request, p *placement.Provider, generation int64,
 	made placement.Inventory, words string) (rest.Answer, error) {
 	words += p.UUID

@@ -59,9 +59,10 @@ func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error)
 	return rest.Computed(rest.Object{"usages": sums[allTypes]}), nil
 }
 
-// sumsOf returns the sums of groups by consumer type and class. Before 1.38 and
-// if allTypes is wanted, the only type is allTypes. Since 1.38, each sum has the
-// number of consumers as consumer_count.
+// sumsOf returns the sums of groups by consumer type and class. Before 1.38, or
+// if allTypes is wanted, the only type is allTypes. If unknownType is wanted,
+// the only type is unknownType. Since 1.38, each sum has the number of
+// consumers as consumer_count.
 func sumsOf(r *rest.Request, groups []*placement.UsageGroup, wanted string) map[string]map[string]int64 {
 	sums := map[string]map[string]int64{}
 	for _, group := range groups {

@@ -64,7 +64,7 @@ type property struct {
 const mostValues = page.MaxSize
 
 // properties returns the capabilities of a resource type that the viewer may
-// discover, with their values on request.
+// discover, with the private ones and with values if the caller wants them.
 func (d door) properties(ctx context.Context, resourceType string, withPrivate, withValues bool) ([]property, error) {
 	of, err := d.store.ResourceTypeNamed(ctx, resourceType)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d door) properties(ctx context.Context, resourceType string, withPrivate, 
 	return list, err
 }
 
-// addValues sets the values of properties.
+// addValues sets the values of properties: of each the first mostValues.
 func (d door) addValues(ctx context.Context, list []property) error {
 	ids := make([]int64, len(list))
 	for i, p := range list {
@@ -137,8 +137,8 @@ func (d door) released(ctx context.Context, r *rest.Request) (rest.Answer, error
 	return rest.Answer{Body: map[string]any{"resource_properties": forms}}, err
 }
 
-// forms returns the properties of a type. If detail is set, add adds the values
-// of each.
+// forms returns the properties of a type, with the private ones if all is set.
+// If detail is set, add adds the values of each.
 func (d door) forms(
 	ctx context.Context, r *rest.Request, resourceType string, add func(form map[string]any, p property),
 ) ([]map[string]any, error) {

@@ -17,8 +17,8 @@ import (
 // handler answers a request about one resource.
 type handler func(ctx context.Context, r *rest.Request, of *resource.Resource, k kind) (rest.Answer, error)
 
-// on returns the handler of a route for resources of a kind. The handler does not
-// find a resource of another kind or below another parent.
+// on returns the handler of a route for resources of a kind. A resource of
+// another kind, or below another parent than the path names, is not found.
 func (d door) on(k kind, handle handler) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 		of, err := d.find(ctx, r.Path["id"], k)
@@ -138,8 +138,8 @@ func (d door) change(ctx context.Context, change resource.MetadataChange) (rest.
 	return rest.Answer{Body: map[string]any{"metadata": values}}, err
 }
 
-// read returns the pairs of the object that a body has under the first of the
-// names that it contains.
+// read returns the pairs of one member of the body, an object of strings: the
+// member with the first of the names that the body has.
 func read(r *rest.Request, names ...string) ([]metadef.KeyValue, error) {
 	if err := r.CheckJSON(); err != nil {
 		return nil, err

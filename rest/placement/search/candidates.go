@@ -52,8 +52,8 @@ func Candidates(world *placement.World, r *rest.Request, compat bool) (rest.Answ
 	return rest.Computed(body), nil
 }
 
-// search returns the first candidates. Without nested, it leaves out candidates
-// with two providers of one tree, which clients before 1.29 do not know.
+// search returns the first candidates, limit at most. Without nested, as before
+// 1.29, it leaves out candidates with two providers of one tree.
 func search(world *placement.World, request *placement.Request, limit int, nested bool) ([]placement.Candidate, error) {
 	first := limit
 	if !nested {

@@ -27,7 +27,7 @@ func (p *parser) refuse(fault error) {
 // bad refuses the query.
 func (p *parser) bad(format string, args ...any) { p.refuse(rest.Bad(format, args...)) }
 
-// badValue refuses a value that the schema of the query permits.
+// badValue refuses the query with the code query.bad_value.
 func (p *parser) badValue(format string, args ...any) {
 	p.refuse(rest.Refuse(http.StatusBadRequest, "query.bad_value", format, args...))
 }
@@ -68,8 +68,8 @@ func Amounts(amounts map[string]int64) []placement.Amount {
 // invalid begins the messages about traits, aggregates and trees.
 const invalid = "Invalid query string parameters: "
 
-// traits adds the traits of one parameter to a group: HW_A,!CUSTOM_B, or
-// in:HW_A,HW_B.
+// traits adds the traits of one parameter to a group: HW_A,!CUSTOM_B or, if
+// anyOf is set, in:HW_A,HW_B.
 func (p *parser) traits(group *placement.Group, value string, anyOf bool) {
 	list, isAny := strings.CutPrefix(value, "in:")
 	names, form := trimmed(list), "HW_CPU_X86_VMX,CUSTOM_MAGIC"
@@ -223,7 +223,8 @@ func (p *parser) together(request *placement.Request) {
 	}
 }
 
-// checkOrphans refuses groups without resources before 1.36.
+// checkOrphans refuses, before 1.36, a query without groups, and groups without
+// resources.
 func (p *parser) checkOrphans(groups []placement.Group) {
 	var traits, aggregates []string
 	bare := false

@@ -54,7 +54,8 @@ func groupKeys(version int) []string {
 	return keys
 }
 
-// suffixPattern matches a suffix of a group, or the empty string.
+// suffixPattern returns a pattern that matches a suffix of a group or the empty
+// string, as a subexpression.
 func suffixPattern(version int) string {
 	if version >= 33 {
 		return "(" + suffixed + ")?"
@@ -83,7 +84,7 @@ func repeated(key string) error {
 		"Query parameter '%s' may be specified only once.", key)
 }
 
-// fault returns the fault for the problems of a search.
+// fault returns the fault for the problems of a search, nil if there are none.
 func fault(problems []placement.Problem) error {
 	var classes, traits []string // that do not exist
 	for _, one := range problems {
