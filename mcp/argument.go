@@ -41,12 +41,13 @@ type Argument struct {
 	min, max int
 	values   []string
 	fallback any    // nil for none
-	also     string // a second variable, which gets a list of the value, or the uuids of claims
+	also     string // a second variable, which gets a list with the value, or the uuids of claims
 	inside   string // the field of the variable that gets the value; empty for the variable itself
 }
 
 // parseArgument parses the line of an argument: `name kind option... | help`.
-// An option is required, bounds such as 1..5, or default=, one=, also= or inside=.
+// The options, at least one, are `required`, bounds such as `5` or `1..5`,
+// `default=`, `one=`, `also=` and `inside=`.
 func parseArgument(line string) (a Argument, err error) {
 	head, help, _ := strings.Cut(line, " | ")
 	words := strings.Fields(head)
@@ -130,7 +131,7 @@ func (a Argument) schema() map[string]any {
 }
 
 // membersOf returns the members of a JSON object, none for an absent one or
-// null.
+// null. ok is false for other JSON, and for an object with duplicate members.
 func membersOf(text json.RawMessage) (members map[string]any, ok bool) {
 	if text = bytes.TrimSpace(text); len(text) == 0 || string(text) == "null" {
 		return map[string]any{}, true
@@ -184,7 +185,7 @@ func (t *Tool) read(arguments json.RawMessage) (given, variables map[string]any,
 	return given, variables, problems
 }
 
-// set sets the variables of the argument, or returns why its value is wrong.
+// set sets the variables of the argument. why is empty if the value is correct.
 func (a Argument) set(variables map[string]any, value any) (why string) {
 	switch a.kind {
 	case kindInteger:
@@ -263,7 +264,8 @@ func amountsOf(value any, most int) (list []any, why string) {
 	return list, ""
 }
 
-// pairsOf returns {"key": "value"} as a list of objects with key and member.
+// pairsOf returns {"os_distro": "debian"} as a list of objects: each has the
+// key in the member key, and the value in the given member.
 func pairsOf(value any, most int, member string) (list []any, why string) {
 	pairs, ok := value.(map[string]any)
 	if !ok || len(pairs) > most {
@@ -279,9 +281,10 @@ func pairsOf(value any, most int, member string) (list []any, why string) {
 }
 
 // setClaims sets the variable of the argument to a list of
-// ProviderAllocationInput. With also, it instead sets also to the uuids of the
-// providers, and for each provider one of the variables a, b, c and so on: a
-// filter that selects the provider if it could serve the claimed amounts now.
+// ProviderAllocationInput. With also, it instead sets the variable that also
+// names to the uuids of the providers, and for each provider one of the
+// variables a, b, c and so on: a filter that selects the provider if it could
+// serve the claimed amounts now.
 func (a Argument) setClaims(variables map[string]any, value any) string {
 	claims, ok := value.(map[string]any)
 	if !ok || len(claims) == 0 || len(claims) > a.max {

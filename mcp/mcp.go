@@ -95,7 +95,7 @@ func newServer(options Options, run Run) *sdk.Server {
 	return server
 }
 
-// described returns the tool for the list of tools.
+// described returns the description of the tool in the list of tools.
 func (t *Tool) described() *sdk.Tool {
 	closed := false
 	return &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.schema, Annotations: &sdk.ToolAnnotations{
@@ -103,8 +103,8 @@ func (t *Tool) described() *sdk.Tool {
 	}}
 }
 
-// Call runs the tool and returns its answer in words, or its problems with
-// false.
+// Call runs the tool and returns its answer in words, with the problems of
+// parts that are missing. Without an answer it returns the problems and false.
 func (t *Tool) Call(ctx context.Context, run Run, arguments json.RawMessage) (text string, ok bool) {
 	given, variables, problems := t.read(arguments)
 	if len(problems) > 0 {
@@ -138,7 +138,8 @@ func isNull(answer map[string]any) bool {
 // maxProblems bounds the problems that an answer lists.
 const maxProblems = 10
 
-// explain lists problems, one a line, with the arguments that they are about.
+// explain lists the first maxProblems problems, one a line, each with the
+// argument that it is about.
 func (t *Tool) explain(problems []Problem) string {
 	var out strings.Builder
 	for _, one := range problems[:min(len(problems), maxProblems)] {

@@ -17,7 +17,7 @@ import (
 type Tool struct {
 	Name, Description string
 	Arguments         []Argument
-	// Writes reports whether the tool writes.
+	// Writes is whether the document of the tool is a mutation.
 	Writes bool
 
 	document string
@@ -91,7 +91,8 @@ func parseTool(name, text string) (*Tool, error) {
 	return t, err
 }
 
-// note notes the variables of the document, and where its fields use them.
+// note notes whether the document writes, its variables, and which argument of
+// the tool sets the value at each path in the arguments of its fields.
 func (t *Tool) note(operation *ast.OperationDefinition) {
 	t.Writes = operation.Operation == ast.Mutation
 	for _, variable := range operation.VariableDefinitions {
@@ -126,7 +127,8 @@ func (t *Tool) note(operation *ast.OperationDefinition) {
 	fields(operation.SelectionSet)
 }
 
-// argumentOf returns the argument that sets a variable of the document.
+// argumentOf returns the name of the argument that sets a variable of the
+// document: the name of the variable, except for also and claims.
 func (t *Tool) argumentOf(variable string) string {
 	for _, argument := range t.Arguments {
 		if argument.also == variable || argument.kind == kindClaims && len(variable) == 1 {

@@ -107,7 +107,9 @@ func some(value any) bool {
 	return value != nil
 }
 
-// sayList returns the values of a list, or a member of each, in one line.
+// sayList returns the first maxList values of a list in one line, and the
+// number of the others. With members, each value is an object, and sayList
+// shows the value in it that the members lead to.
 func sayList(value any, member ...any) string {
 	list, _ := value.([]any)
 	words := make([]string, 0, maxList)
@@ -133,8 +135,8 @@ func sayAmounts(value any, member string) string {
 	return joined(words, len(list), "nothing")
 }
 
-// joined joins the words for the first of a number of things, and counts the
-// others.
+// joined joins words with commas. If there are fewer than number, it adds how
+// many more things there are. Without words it returns ifNone.
 func joined(words []string, number int, ifNone string) string {
 	if len(words) == 0 {
 		return ifNone
