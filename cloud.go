@@ -214,7 +214,7 @@ func (m *cloudMetrics) addCapacity(ctx context.Context, g gauges, world *placeme
 	return nil
 }
 
-// addFits adds how many more consumers of flavors fit.
+// addFits adds, for each flavor, bounds of how many more consumers fit.
 func (m *cloudMetrics) addFits(ctx context.Context, g gauges, flavors []string) error {
 	fits, err := graph.FitsNamed(ctx, m.store, flavors)
 	if err != nil {
@@ -228,7 +228,8 @@ func (m *cloudMetrics) addFits(ctx context.Context, g gauges, flavors []string) 
 }
 
 // addFailures adds the number of hosts, the number of hosts whose failure
-// leaves consumers without a place, and the worst hosts.
+// leaves consumers without a place, and the number of such consumers for each
+// of the maxCloudHosts worst hosts.
 func (m *cloudMetrics) addFailures(ctx context.Context, g gauges) error {
 	found, unsurvived, err := m.store.Survival(ctx, nil, placement.ProviderFilter{},
 		placement.FailingTogether{By: placement.FailureOfHost}, page.Request{First: new(maxCloudHosts)}, nil)

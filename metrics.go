@@ -38,9 +38,9 @@ func standbyMetrics(s *store.Store) (all []prometheus.Collector) {
 	return all
 }
 
-// syncMetrics are the metrics of the passes over each kind of things in a region of
-// an origin, at most 1,000. If the database does not answer, they show the state
-// that was read last.
+// syncMetrics are the metrics of the syncs, at most 1,000. A sync is the passes
+// over one kind of things in one region of an origin. If the database does not
+// answer, they show the states that were read last.
 type syncMetrics struct {
 	store  *store.Store
 	log    *slog.Logger
@@ -49,8 +49,8 @@ type syncMetrics struct {
 	read   time.Time
 }
 
-// syncMetric is a metric with its value of a state at a time. ok is false if
-// there is no value.
+// syncMetric is a metric with the function that computes its value from a state
+// at a time. ok is false if there is no value.
 type syncMetric struct {
 	described *prometheus.Desc
 	value     func(state *origin.State, now time.Time) (value float64, ok bool)

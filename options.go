@@ -117,7 +117,7 @@ func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	return isLoopback(listen), errors.Join(errs...)
 }
 
-// profiled sets the profile, and who may read the schema.
+// profiled fills in a missing profile and a missing schema access.
 func profiled(options cli.ServeOptions, loopback bool) cli.ServeOptions {
 	profile := web.Locked
 	if loopback && !options.Console {
@@ -159,7 +159,8 @@ func decide(options cli.ServeOptions, loopback bool) (cli.ServeOptions, error) {
 	return options, errors.Join(append(errs, conflicts(options)...)...)
 }
 
-// conflicts returns errors of options that lack others, and of unknown services.
+// conflicts returns an error for each option that is used without another one
+// that it requires, and for each unknown service.
 func conflicts(options cli.ServeOptions) (errs []error) {
 	if (options.TLSCert == "") != (options.TLSKey == "") {
 		errs = append(errs, fmt.Errorf("%s and %s must be set together", options.Named("tls-cert"),
@@ -234,7 +235,7 @@ func storeOptions(options cli.ServeOptions, memory int64, log *slog.Logger) stor
 	}
 }
 
-// webLimits returns the limits of the settings of the same names.
+// webLimits returns the default limits with the values of settings, by name.
 func webLimits(settings cli.Limits) web.Limits {
 	limits, from := web.DefaultLimits(), reflect.ValueOf(settings)
 	for i := range from.NumField() {

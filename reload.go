@@ -79,8 +79,8 @@ func reloadAll(files []reloadable, log *slog.Logger) {
 	}
 }
 
-// read calls reload and turns a panic into an error, so no content of a file
-// ends the process.
+// read calls reload, unless the file is a pipe. It turns a panic into an error,
+// so no content of a file ends the process.
 func (f reloadable) read() (changed string, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {

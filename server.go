@@ -78,7 +78,8 @@ func inWords(result upkeep.Result, err error) (string, error) {
 	return fmt.Sprintf("%d rows, sha256 %s", result.Rows, result.SHA256), err
 }
 
-// checkDatabase reports the findings of a database for the command line.
+// checkDatabase calls report with each finding about a database. It returns the
+// number of checked rows in words, and the worst kind of finding, 0 for none.
 func checkDatabase(ctx context.Context, database string,
 	report func(map[string]any) error) (checked string, worst int, err error) {
 	result, err := upkeep.Check(ctx, database, func(one upkeep.Finding) error {
@@ -229,7 +230,7 @@ func startDemo(ctx context.Context, s *store.Store, stdout io.Writer, address st
 }
 
 // serveHTTP serves the API until the context ends, and also metrics and
-// profiles if they have separate addresses.
+// profiles if they have separate addresses. It follows the cloud of --sync.
 func serveHTTP(ctx context.Context, listeners *listeners, c *configuration) error {
 	log := c.web.Log
 	stopMetrics := serveAside(ctx, listeners.metrics, "measuring",

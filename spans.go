@@ -34,7 +34,7 @@ type spanSender struct {
 }
 
 // exportVariable returns a variable of the exporter with its value: the
-// variable for traces, otherwise the variable for all signals.
+// variable for traces if it is set, otherwise the variable for all signals.
 func exportVariable(name string) (variable, value string) {
 	for _, variable = range []string{"OTEL_EXPORTER_OTLP_TRACES_" + name, "OTEL_EXPORTER_OTLP_" + name} {
 		if value = os.Getenv(variable); value != "" {
@@ -133,8 +133,8 @@ func (s *spanSender) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces sends spans. While the collector has no capacity, it tries again
-// until the context ends.
+// UploadTraces sends spans. While the collector answers 429, 502, 503 or 504,
+// UploadTraces tries again until the context ends. Any other error is final.
 func (s *spanSender) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) error {
 	body, err := proto.Marshal(&otlp.TracesData{ResourceSpans: spans}) // the bytes of an ExportTraceServiceRequest
 	if err != nil {

@@ -44,8 +44,9 @@ func (f *cloudFollower) source() auth.Source {
 	return auth.Tokens([]auth.Token{auth.NewToken(f.token, viewer)})
 }
 
-// start follows the cloud until the context ends, by connections within the
-// process. The caller must call stop before it closes the store.
+// start follows the cloud in the background until the context ends or the
+// caller calls stop, by connections within the process. The caller must call
+// stop before it closes the store. Without a follower start does nothing.
 func (f *cloudFollower) start(ctx context.Context, api http.Handler, options web.Options) (stop func() error) {
 	if f == nil {
 		return func() error { return nil }
@@ -68,7 +69,7 @@ func (f *cloudFollower) start(ctx context.Context, api http.Handler, options web
 	}()
 	return func() error {
 		cancel()
-		<-ended // writes the end of a pass
+		<-ended // Follow still writes the end of the current pass
 		return stopServing()
 	}
 }
