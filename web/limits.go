@@ -24,10 +24,10 @@ type Limits struct {
 	// included: 10 s. Fields that are not resolved by then get errors with the
 	// code TIMEOUT.
 	OperationTime time.Duration
-	// Concurrent bounds the operations in progress: 256. One viewer may have a
-	// quarter of them, one project half. Further operations wait for a second.
-	// If they still have no place, the answer is 429 for a viewer or project at
-	// its share, and 503 for all others.
+	// Concurrent bounds the operations in progress: 256. One connection may have
+	// an eighth of them, one viewer a quarter, one project half. Further
+	// operations wait for a second. If they still have no place, the answer is
+	// 429 if a connection, viewer or project is at its share, otherwise 503.
 	Concurrent int
 	// PrincipalPoints is the rate of points that a viewer (a user in a project)
 	// may spend: 1,000 a second, with a burst of four seconds' worth. An

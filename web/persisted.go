@@ -128,7 +128,8 @@ type source struct {
 	// none.
 	register string
 	// persisted is whether a locked server runs the document by GET: it is the
-	// server's own, or was named by its hash and is not the console's.
+	// server's own, or the server had it under the hash in the request. The
+	// console's documents are excluded.
 	persisted bool
 }
 
