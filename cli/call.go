@@ -24,11 +24,11 @@ type call struct {
 	api            *asking
 	bar            *progress // nil without a progress bar
 
-	// The fields below are not set for serve and completion.
+	// take and execute set the fields below. serve and help do not call them.
 	verb      *verb // a copy, because the run may change its columns
 	params    []*param
-	given     map[string][]string // values by flags and arguments
-	told      map[string]string   // flags by the path, in the request or input, of a field without a parameter
+	given     map[string][]string // values by the key of the parameter
+	told      map[string]string   // for errors: flags as written, by the path of the field that they set
 	operation operation
 	variables map[string]any
 }
@@ -133,7 +133,8 @@ func (c *call) fillIn(p *param) {
 	}
 }
 
-// value returns the value of a parameter as the schema's type; nil clears it.
+// value parses the written values of a parameter by its type in the schema. A
+// nil value clears the field.
 func (p *param) value(v *verb, written []string) (any, error) {
 	isEmpty := slices.Equal(written, []string{""})
 	switch {
@@ -153,7 +154,8 @@ func (p *param) value(v *verb, written []string) (any, error) {
 	return values, nil
 }
 
-// assign sets the variable, or the field of an input in it, at a path.
+// assign sets the variable, or the field of an input variable, at a path such
+// as input.name.
 func assign(variables map[string]any, at string, value any) {
 	first, rest, below := strings.Cut(at, ".")
 	if !below {
@@ -168,7 +170,7 @@ func assign(variables map[string]any, at string, value any) {
 	assign(inner, rest, value)
 }
 
-// text returns the value of a flag or an argument, empty for none.
+// text returns the first value of a flag or an argument, empty for none.
 func (c *call) text(flag string) string {
 	if all := c.given[flag]; len(all) > 0 {
 		return all[0]
@@ -176,17 +178,18 @@ func (c *call) text(flag string) string {
 	return ""
 }
 
-// is reports whether a flag without a value was given.
+// is reports whether a boolean flag is true.
 func (c *call) is(flag string) bool { return c.text(flag) == "true" }
 
-// number returns the value of a flag that takes a number, or 0 if the command
-// has no such flag.
+// number returns the value of a flag that takes a number, or 0 if the flag has
+// no value or the command no such flag.
 func (c *call) number(flag string) (n int) {
 	_, _ = fmt.Sscan(c.text(flag), &n) // the parser has read it
 	return n
 }
 
-// argument returns the values of the first or the last given argument, joined.
+// argument returns the values of the first given argument, or of the last one,
+// separated by spaces.
 func (c *call) argument(isLast bool) (text string) {
 	for _, p := range c.params {
 		if p.isArgument && len(c.given[p.key]) > 0 && (text == "" || isLast) {
@@ -220,8 +223,8 @@ func (c *call) selectOperation() error {
 	return usagef("%s can't be used together", strings.Join(flags, " and "))
 }
 
-// fits reports whether an operation has a variable for everything that was
-// given, and nothing that it needs is missing.
+// fits reports whether an operation declares all variables that are set, except
+// the one that only picks a row, and all variables that it requires are set.
 func (c *call) fits(of operation) bool {
 	for variable := range c.variables {
 		if !of.declares(variable) && variable != c.verb.pick {
@@ -236,7 +239,8 @@ func (c *call) fits(of operation) bool {
 	return true
 }
 
-// sendAndShow sends the operation and shows its answer.
+// sendAndShow sends the operation and shows its answer. For a dry run it notes
+// the metadata that the change would break.
 func (c *call) sendAndShow() error {
 	found, payload, err := c.fetch()
 	if err != nil {
@@ -254,8 +258,8 @@ func (c *call) sendAndShow() error {
 	return c.show(found)
 }
 
-// show shows the answer of the operation: a list as rows, up to --limit, and an
-// object as one row.
+// show shows the answer of the operation: the rows of a list up to --limit, the
+// row of a list that pick selects, or an object.
 func (c *call) show(found any) error {
 	kind, v := cmp.Or(c.verb.what, c.verb.of.inWords()), c.verb
 	isOne := v.name == "show" && v.as != "rows"
@@ -305,8 +309,9 @@ func (c *call) columns() string {
 	return c.verb.columns
 }
 
-// fetch sends the operation and returns the value at its path, and the payload.
-// For a list it reads all pages, up to --limit rows.
+// fetch sets the variables of --sort, of the shown columns and of a dry run.
+// Then it sends the operation and returns the results of ask, up to --limit
+// rows.
 func (c *call) fetch() (found, payload any, err error) {
 	for _, variable := range c.operation.VariableDefinitions {
 		column, ok := strings.CutPrefix(variable.Variable, "with")
@@ -347,8 +352,9 @@ func (c *call) query(operation string, variables map[string]any) (any, error) {
 	return found, err
 }
 
-// ask sends an operation and returns the value at its path, and the payload of
-// a mutation. For a list it reads pages until it has most rows; 0 is all.
+// ask sends an operation and returns the value at its path, and the value of
+// its root field, such as the payload of a mutation. Of a list it returns the
+// first `most` rows; 0 means all. A missing object is an error.
 func (c *call) ask(of operation, variables map[string]any, most int) (found, payload any, err error) {
 	if of.declares("first") {
 		if variables["first"] = maxPage; most > 0 {
@@ -375,16 +381,16 @@ func memberOf(object any, name string) any {
 	return members[name]
 }
 
-// listOf returns the list that a member of an object is; empty for anything else.
+// listOf returns the list at a path of an object; nil if there is no list.
 func listOf(object any, path string) []any {
 	list, _ := valueAt(object, path).([]any)
 	return list
 }
 
-// wordOf returns a member of an object as a printable string.
+// wordOf returns the value at a path of an object as a printable string.
 func wordOf(object any, path string) string { return printable(cell(valueAt(object, path), false)) }
 
-// numberOf returns a member of an object as a number.
+// numberOf returns the integer at a path of an object; 0 if there is none.
 func numberOf(object any, path string) int {
 	n, _ := strconv.Atoi(wordOf(object, path))
 	return n

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// defaultCandidates is the number of candidates shown without a flag.
+// defaultCandidates is the maximum number of candidates of a command without
+// --limit.
 const defaultCandidates = 20
 
 // findCandidates shows candidates for the request of the flags or --from-flavor.
@@ -23,7 +24,7 @@ func findCandidates(c *call) error {
 	return c.showCandidates("FindCandidates", c.number("limit"))
 }
 
-// candidatesOf shows allocation candidates for the metadata of a resource.
+// candidatesOf shows candidates for the request in the metadata of a resource.
 func (c *call) candidatesOf(resource string, limit int) error {
 	c.variables["resource"], c.variables["explain"] = resource, c.is("explain")
 	c.variables["orderBy"] = constant(cmp.Or(c.text("order"), "breadth-first"))
@@ -47,7 +48,7 @@ func asksNothing(resource any) error {
 }
 
 // readRequest turns the flags of a request into variables. A flag belongs to
-// the group before it on the command line.
+// the last --group before it on the command line, if there is one.
 func (c *call) readRequest() error {
 	group, path := c.variables, ""
 	c.variables["groups"], c.told["resources"] = []any{}, "--resource"
@@ -178,7 +179,8 @@ func (c *call) showCandidates(operation string, limit int) error {
 	return c.list("candidate provider=provider.name resources groups +score +uuid=provider.uuid", rows)
 }
 
-// suffixesOf returns the suffixes, except the empty one, of a provider's groups.
+// suffixesOf returns the suffixes of the groups that a provider serves in a
+// candidate, except the empty one.
 func suffixesOf(candidate, provider any) (suffixes []any) {
 	for _, mapping := range listOf(candidate, "mappings") {
 		for _, of := range listOf(mapping, "providers") {

@@ -1,5 +1,6 @@
 // Package cli is the command line: its grammar, and the commands that are
-// clients of a server. The program passes in a function that runs a server.
+// clients of a server. The program passes in the functions that run a server or
+// work on its database.
 //
 // commands.txt has all commands. Most commands have no code: parameters.go
 // makes their flags from an operation of the package client and the
@@ -83,8 +84,8 @@ func orInterrupt[V any](ctx context.Context, call func() (V, error)) (value V, e
 	}
 }
 
-// Run runs the command that the arguments name. The caller must print its error
-// and exit with ExitStatus.
+// Run runs the command that the arguments name. The caller must print the
+// returned error and exit with its ExitStatus.
 func Run(ctx context.Context, program Program, args []string, stdout, stderr io.Writer) error {
 	program.Stdin = cmp.Or[io.Reader](program.Stdin, strings.NewReader(""))
 	run := &call{ctx: ctx, program: program, stdout: stdout, stderr: stderr}

@@ -17,13 +17,13 @@ import (
 // column is a column of a table.
 type column struct {
 	name string // in JSON and for --columns
-	path string // path of the value in the JSON of the client's type, member after member
+	path string // path of the value in the object, member after member
 	// detail columns are in JSON and in tables of one object, not in tables of
 	// several.
 	detail bool
 }
 
-// uppers matches letters in capitals.
+// uppers matches a capital letter.
 var uppers = regexp.MustCompile(`\p{Lu}`)
 
 // title returns the heading of a column: names in camel case as words.
@@ -90,7 +90,7 @@ type record struct {
 	values  []any
 }
 
-// cells returns the values as strings.
+// cells returns the values as strings of cell, each changed by clean.
 func (r record) cells(people bool, clean func(string) string) []string {
 	return lists.Map(r.values, func(value any) string { return clean(cell(value, people)) })
 }

@@ -15,7 +15,7 @@ import (
 // noun is the first word of commands: a kind of object, or a command itself.
 type noun struct {
 	name, group, help string
-	columns           string // of one object, see columnsOf
+	columns           string // of its objects, see columnsOf
 	shared            []string
 	verbs             []*verb
 	flags             []*param          // of a set of shared flags
@@ -29,13 +29,13 @@ type verb struct {
 	of                *noun
 	name, alias, help string
 	send              []string // operations; the command sends the first one with variables for all given flags
-	words             []string // changes to one flag per field, see wordOf
+	words             []string // changes to the flags that its fields have by default, see named
 	columns           string   // the noun's columns if empty, further columns after a &
 	rows              string   // the member of the answer that is shown
-	pick              string   // the member of a row that the last argument names
+	pick              string   // the member that equals the last argument in the row to show
 	what              string   // kind of thing in errors; the noun when empty
 	ask               string   // the question before the operation is sent; flags in braces
-	as                string   // shows a single object as "one" or as "rows"
+	as                string   // shows a single object as "one", with a line for each column, or as "rows"
 	warn              string   // the flag with written metadata items; notes report items that break definitions
 	shared            []string // sets of flags
 	own               []*param
@@ -49,8 +49,8 @@ type verb struct {
 //go:embed commands.txt
 var commandTable string
 
-// table returns all nouns, and the sets of shared flags. The names of sets
-// begin with a dot.
+// table returns all nouns, the sets of shared flags, and the tables of words.
+// The names of sets and tables begin with a dot.
 var table = sync.OnceValue(func() (nouns []*noun) {
 	group, at := "", &noun{}
 	for line := range strings.Lines(commandTable) {
@@ -121,7 +121,7 @@ func newVerb(of *noun, words []string) *verb {
 	return v
 }
 
-// set sets a property of the last verb, or of the noun before its verbs.
+// set sets a property of the last verb, or of the noun if it has no verb yet.
 func (n *noun) set(key, value string) {
 	if len(n.verbs) == 0 {
 		switch key {
@@ -186,7 +186,7 @@ func plural(word string) string {
 // param is a flag or an argument of a command.
 type param struct {
 	flag, at    string // its name, and its path in the variables of the operation
-	key         string // the name of its values; with dashes for a flag if an argument has that name
+	key         string // of its values in a call: its name, or --NAME for a flag with the name of an argument
 	typ         *ast.Type
 	description string // in the schema
 	kind        string // of the object that it names, for completion and resolve
@@ -194,12 +194,12 @@ type param struct {
 	isArgument  bool
 	optional    bool
 	isEach      bool // one request for each value
-	isOne       bool // a single value makes a list
+	isOne       bool // takes one value for a list of the schema
 	isOwn       bool // not a variable of the operation
 	help        string
 	attributes  map[string]string // for the parser and the help
 	written     []string          // its values; nil for none
-	target      reflect.Value     // of a setting of serve
+	target      reflect.Value     // the field of a setting of serve
 }
 
 // newFlag returns the flag or the argument of a line: `--name=FORM Type
@@ -237,8 +237,9 @@ func newFlag(line string) *param {
 	return p
 }
 
-// shows has the commands that do not show the columns of the noun. Their
-// functions get the value at the path of the operation, and the payload.
+// shows has the functions that show the answers of some commands instead of the
+// method show. They get the value at the path of the operation, and the
+// payload.
 var shows = map[string]func(c *call, found, payload any) error{
 	"capability list":  showCapabilities,
 	"capability show":  showValues,
@@ -253,8 +254,9 @@ var shows = map[string]func(c *call, found, payload any) error{
 	"trait set":        showTraits,
 }
 
-// handlers has the nouns and commands that do more than send one operation and
-// show its answer. Some only set further variables and then call standard.
+// handlers has the functions of nouns and commands that do not only send one
+// operation and show its answer. Some only set further variables and then call
+// standard.
 var handlers = map[string]func(*call) error{
 	"aggregate list":     groupByAggregate,
 	"allocation set":     setAllocations,

@@ -106,9 +106,10 @@ func (c *call) values(of *param, word string) []string {
 	return names
 }
 
-// names returns the names of a kind from the server. For a kind with many
-// names, it returns only names that contain the word. If the word may be the
-// beginning of a uuid, it returns uuids instead; of providers it returns both.
+// names returns the names of objects of a kind from the server. If the kind has
+// a filter for names, it returns only names that match the word. If the word
+// may be the beginning of a uuid, it returns uuids instead; of providers it
+// returns both.
 func (c *call) names(kind, word string, arguments []string) ([]string, error) {
 	if kind == "capability" && len(arguments) > 0 {
 		found, err := c.query("ListCapabilities", map[string]any{"resourceType": arguments[0],

@@ -83,8 +83,8 @@ func (c contexts) save() error {
 	return wholefile.Replace(path, text, 0o600)
 }
 
-// named returns the context with this name, or the current one for an empty
-// name.
+// named returns the context with this name. For an empty name it returns the
+// current context, or an empty one if there is none.
 func (c contexts) named(name string) (savedContext, error) {
 	if name == "" {
 		return c.Contexts[c.Current], nil
@@ -147,7 +147,8 @@ func manageContexts(c *call) error {
 	return c.list(c.columns(), rows)
 }
 
-// login asks the server who the viewer is, and saves the server and the token.
+// login asks the server who the viewer is, and saves the server as a context,
+// with the token or with the cloud that issues it.
 func login(c *call) error {
 	name, cloud := c.text("name"), c.text("os-cloud")
 	if context := c.text("context"); context != "" {

@@ -116,8 +116,8 @@ func (c *call) lookWith(reader operation, text string) error {
 	return err
 }
 
-// lookIn returns an error if a list of the object of the first argument has no
-// member with this value.
+// lookIn returns an error if the object that the first argument names has no
+// member with this value in a list.
 func (c *call) lookIn(reader, list, member, kind, value string) error {
 	found, err := c.query(reader, map[string]any{"uuid": c.argument(false)})
 	if err == nil && len(pick(listOf(found, list), member, value)) == 0 {

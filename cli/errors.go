@@ -32,7 +32,7 @@ type statusError struct {
 // Unwrap returns the error.
 func (e statusError) Unwrap() error { return e.error }
 
-// UsageError is an error in the command line itself.
+// UsageError returns an error with the exit status for a wrong command line.
 func UsageError(err error) error { return statusError{err, exitUsage} }
 
 // usagef returns an error in the command line.
@@ -94,7 +94,8 @@ type askError struct {
 // Unwrap returns the error of the client.
 func (e *askError) Unwrap() error { return e.err }
 
-// Error returns the server, and the code and message of each of its errors.
+// Error returns the address of the server, and the code and message of each of
+// its errors, or the reason why it did not answer.
 func (e *askError) Error() string {
 	server := e.run.server.address
 	if refused := new(client.Errors); errors.As(e.err, &refused) {
@@ -166,8 +167,8 @@ func (c *call) toldFlag(field string) string {
 	return ""
 }
 
-// part returns the part of a parameter at a path below it: one of several
-// values, and a field of it.
+// part returns a path below a parameter in words: the value that an index
+// selects, and the field of the value. rest is the path.
 func (p *param) part(rest string, values []string) (text string) {
 	if index, after, ok := strings.Cut(strings.TrimPrefix(rest, "["), "]"); ok && strings.HasPrefix(rest, "[") {
 		i, err := strconv.Atoi(index)

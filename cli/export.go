@@ -103,7 +103,8 @@ const maxFileName = 200
 
 // fileNames returns the file names of namespaces. It keeps letters, digits,
 // dots and underscores, and replaces everything else with a dash. A name gets a
-// part of its hash if it is cut, or equals another name ignoring case.
+// part of its hash if it is cut, or equals another name ignoring case, and an
+// underscore before a dot or dash at its beginning.
 func fileNames(names []string) map[string]string {
 	count, files := map[string]int{}, make(map[string]string, len(names))
 	for _, name := range names {

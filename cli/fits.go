@@ -65,7 +65,8 @@ func countFitsTogether(c *call) error {
 	return c.showFit("exact atLeast atMost each next limitedBy", mix)
 }
 
-// showFit shows the numbers and the limits of an answer.
+// showFit shows an answer of fits or fitsTogether. Outside JSON and YAML, each
+// limit is a name with the number of its providers.
 func (c *call) showFit(columns string, fit any) error {
 	if !c.out.isData() {
 		fit.(map[string]any)["limitedBy"] = lists.Map(listOf(fit, "limitedBy"), func(limit any) any {

@@ -25,11 +25,12 @@ type line struct {
 	params    []*param // the flags and arguments that it may have
 	given     []given  // flags in the order of the line
 	arguments []string
-	asks      string  // --help or --version if given, otherwise empty
+	asks      string  // help or version if the line asks for it, otherwise empty
 	wrong     []error // problems with words of the line
 }
 
-// given is a flag with a value as it was written.
+// given is the name of a flag on the line and its value as written. A flag
+// without a value has true, or false if it begins with --no-.
 type given struct {
 	flag string
 	text string
@@ -42,9 +43,8 @@ var everywhere = []*param{
 	{flag: "version", typ: ast.NamedType("Boolean", nil), help: "Print the version and the commit."},
 }
 
-// parse reads a command line. After a problem it reads on, so that the line has
-// all problems. It stops at a word that names no command. `help x` means
-// `x --help`.
+// parse reads a command line. It collects the problems with all words, but
+// stops at an unknown noun or verb. `help x` means `x --help`.
 func parse(words []string) *line {
 	l := &line{params: sets([]string{".server", ".output"})}
 	if len(words) > 0 && words[0] == "help" {
@@ -70,8 +70,8 @@ func parse(words []string) *line {
 	return l
 }
 
-// fillIn completes a line without a verb: `watch` is `watch all`, and another noun
-// asks for help.
+// fillIn completes a line without a verb: `watch` is `watch all`, and any other
+// line asks for help unless it has problems.
 func (l *line) fillIn() {
 	if l.verb == nil && l.of != nil && l.asks == "" {
 		l.verb = l.of.verbNamed("all")
@@ -130,7 +130,8 @@ func paramsOf(of *noun, v *verb) []*param {
 	return append(v.params(), sets(of.shared)...)
 }
 
-// split returns short flags in one word as a word each: -qojson is -q -o=json.
+// split separates the short flags of a word: -qojson becomes -q and -o=json. It
+// returns any other word unchanged.
 func (l *line) split(word string) []string {
 	if word[1] == '-' || len(word) == 2 || word[2] == '=' {
 		return []string{word}
@@ -169,7 +170,7 @@ func (l *line) flag(word string, next []string) (tookNext bool) {
 }
 
 // startsWithValue reports whether the first word exists and is not a flag.
-// Numbers, and - for standard input, are values.
+// Negative numbers, and - for standard input, are values.
 func startsWithValue(words []string) bool {
 	if len(words) == 0 {
 		return false
@@ -178,8 +179,8 @@ func startsWithValue(words []string) bool {
 	return len(word) < 2 || word[0] != '-' || word[1] >= '0' && word[1] <= '9' || word[1] == '.'
 }
 
-// flagNamed returns the flag with a name: --name, --no-name or -n. It is nil for
-// none.
+// flagNamed returns the flag that is written as --name, --no-name or -n, or
+// nil. isNo is true for --no-name.
 func (l *line) flagNamed(name string) (of *param, isNo bool) {
 	for _, p := range slices.Concat(everywhere, l.params) {
 		switch {
@@ -193,7 +194,8 @@ func (l *line) flagNamed(name string) (of *param, isNo bool) {
 	return nil, false
 }
 
-// flagNames returns the names of all flags, sorted.
+// flagNames returns all flags as written, with the --no- forms, sorted. Keys of
+// the file of --config are not flags.
 func (l *line) flagNames() (names []string) {
 	for _, p := range slices.Concat(everywhere, l.params) {
 		if p.isArgument || p.isKeyOnly() {
@@ -209,7 +211,7 @@ func (l *line) flagNames() (names []string) {
 }
 
 // finish sets each parameter from the line, else from the environment, else to
-// its default. It returns all problems with the line.
+// its default, and checks it. It returns all problems.
 func (l *line) finish() error {
 	wrong := append(l.takeGiven(), l.checkXor()...)
 	for _, p := range l.params {
@@ -268,7 +270,8 @@ func (l *line) takeGiven() (wrong []error) {
 	return wrong
 }
 
-// checkXor checks groups of flags. A line may have one flag of each group.
+// checkXor checks the groups of the attribute xor. A line may have one flag of
+// each group, and must have one if the flags have the attribute required.
 func (l *line) checkXor() (wrong []error) {
 	groups := lists.Group(l.params, func(p *param) (string, *param) { return p.attributes["xor"], p })
 	for _, p := range l.params {
@@ -291,7 +294,8 @@ func (l *line) checkXor() (wrong []error) {
 	return wrong
 }
 
-// take adds a value: to a list, or instead of the one before.
+// take adds a value to a list, split at the attribute sep if there is one. It
+// replaces the value of a parameter that is not a list.
 func (p *param) take(value string) {
 	switch sep := p.attributes["sep"]; {
 	case !p.isList():
@@ -305,8 +309,8 @@ func (p *param) take(value string) {
 	}
 }
 
-// isMember reports whether a value is one of the enum of the parameter, if it
-// has one.
+// isMember reports whether a value is a member of the parameter's enum. Without
+// an enum, every value is.
 func (p *param) isMember(value string) bool {
 	members := p.attributes["enum"]
 	return members == "" || slices.Contains(strings.Split(members, ","), value)
@@ -346,7 +350,7 @@ func (p *param) check() error {
 	return nil
 }
 
-// boolOf reads words for true and false.
+// boolOf parses true, 1 and yes, and false, 0 and no, ignoring case.
 func boolOf(value string) (bool, error) {
 	switch strings.ToLower(value) {
 	case "true", "1", "yes":
@@ -391,7 +395,8 @@ func bound(text string) float64 {
 	return number
 }
 
-// expanded returns an absolute path. A path may begin with ~/.
+// expanded returns a path as an absolute one. ~/ at its beginning is the home
+// folder. An empty path stays empty.
 func expanded(path string) string {
 	home, err := os.UserHomeDir()
 	if below, ok := strings.CutPrefix(path, "~/"); ok && err == nil {
@@ -403,7 +408,7 @@ func expanded(path string) string {
 	return path
 }
 
-// sets returns the flags of these sets of shared flags.
+// sets returns copies of the flags in the sets with these names.
 func sets(names []string) (flags []*param) {
 	for _, name := range names {
 		if of := nounNamed(name); of != nil {
@@ -428,8 +433,9 @@ func (p *param) isList() bool { return (p.typ.Elem != nil || p.isEach) && !p.isO
 // isBool reports whether the parameter is a flag without a value.
 func (p *param) isBool() bool { return p.typ.Name() == "Boolean" && !p.isList() }
 
-// isNumber reports whether the parser checks that the value is a number.
-// valueOf reads numbers of inputs, whose empty value can clear a field.
+// isNumber reports whether the parser checks that the value is a number or a
+// duration. It leaves numbers of inputs to valueOf, because an empty value can
+// clear their field.
 func (p *param) isNumber() bool {
 	return p.isOwn && (p.typ.Name() == "Int" || p.typ.Name() == "Float") || p.typ.Name() == "Duration"
 }
@@ -463,8 +469,8 @@ func (p *param) isReference() bool {
 	return p.kind != "" && (p.typ.Name() == "UUID" || p.kind == "aggregate" || p.kind == anyObject)
 }
 
-// describeFor sets the help of a parameter of an operation. For the parser it
-// sets the enum values, and whether the command needs the parameter.
+// describeFor sets the help of a parameter. For a parameter of an operation it
+// also sets the attributes enum, placeholder and required.
 func (p *param) describeFor(v *verb) {
 	if p.isOwn {
 		p.help = strings.ReplaceAll(p.help, "${enum}", p.attributes["enum"])

@@ -69,7 +69,8 @@ func (h *help) begin(usage, text string) {
 // entry is a line of a help text, below the title of its group.
 type entry struct{ group, form, help string }
 
-// entries writes lines by their groups.
+// entries writes lines below the titles of their groups. A group stands at the
+// place of its first line.
 func (h *help) entries(all []entry) {
 	rows := lists.Group(all, func(one entry) (string, entry) { return one.group, one })
 	for _, one := range all {
@@ -176,7 +177,7 @@ func examplesOf(path string) []string {
 
 // Command is a command, for the reference of commands.
 type Command struct {
-	Group, Noun, About string // the first word, and the help of all its commands
+	Group, Noun, About string // its group, its first word, and the help of that noun
 	Path, Help         string // all words
 	Examples           []string
 	Parameters         [][2]string // arguments and flags with their help, except the flags that its noun shares

@@ -38,8 +38,8 @@ type rowKind struct {
 	noun           string
 	create         rowRequest
 	updates        []rowRequest // of existing things, in this order
-	names, parents []string     // members with its names, and with the name of its parent
-	lists          []string     // members that are lists of rows
+	names, parents []string     // members that name the object, and members that name its parent
+	lists          []string     // members whose elements are database rows
 }
 
 // fileRow is a line of a file.
@@ -91,7 +91,7 @@ type rowLoad struct {
 }
 
 // loadRows loads the lines of a file. A refused line does not stop the others,
-// but makes the command fail. loadRows counts the lines of existing objects.
+// but makes the command fail. The line of an existing object is not refused.
 func (c *call) loadRows(kind rowKind) error {
 	in, size, err := c.open(c.text("file"))
 	if err != nil {
@@ -164,8 +164,8 @@ func (l *rowLoad) readAll(in io.Reader) error {
 	return nil
 }
 
-// begin sends a request. It waits for all others first if one of them may
-// create a parent.
+// begin sends a request in the background. It first waits for all other
+// requests if one of them may create a parent of an object in this one.
 func (l *rowLoad) begin(batch []*fileRow) {
 	if slices.ContainsFunc(batch, func(row *fileRow) bool {
 		return slices.ContainsFunc(row.strings(l.kind.parents), func(parent string) bool { return l.underWay[parent] })
@@ -190,7 +190,8 @@ func (l *rowLoad) begin(batch []*fileRow) {
 	})
 }
 
-// createOrUpdate creates rows. With --update it updates existing ones.
+// createOrUpdate creates the objects of rows, and with --update it updates
+// existing objects. Then it counts the rows.
 func (l *rowLoad) createOrUpdate(batch []*fileRow) error {
 	if err := l.send(batch, l.kind.create); err != nil {
 		return err
@@ -255,7 +256,7 @@ func (r *fileRow) judge(problems []any) {
 	}
 }
 
-// count counts rows, and notes the errors of failed rows.
+// count counts rows by outcome, and prints the errors of failed rows.
 func (l *rowLoad) count(rows []*fileRow) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -78,7 +78,7 @@ func loadDefinitions(c *call) error {
 }
 
 // readable drops files that cannot be read, and files of a namespace that an
-// earlier file defines.
+// earlier file defines. It reports them as failed.
 func (l *load) readable(files []definitionFile) []definitionFile {
 	defining := map[string]string{} // the file of each namespace; a server cannot compare files of several requests
 	return slices.DeleteFunc(files, func(file definitionFile) bool {
@@ -112,8 +112,9 @@ func (l *load) summarize(total int) error {
 		l.tally["CREATED"], l.tally["UPDATED"], l.tally["UNCHANGED"], l.tally["SKIPPED"], len(l.failed), what)
 }
 
-// definitionFiles returns the files that the command names: the files of the
-// namespaces of --name, or all. A name without a file is an error.
+// definitionFiles returns the files at the paths of the command, or the
+// built-in ones. If the command names namespaces, it returns only their files,
+// and a name without a file is an error.
 func (c *call) definitionFiles() (files []definitionFile, err error) {
 	paths, names := c.given["path"], slices.Clone(c.given["name"])
 	switch {
@@ -145,7 +146,7 @@ func (c *call) definitionFiles() (files []definitionFile, err error) {
 	return files, nil
 }
 
-// filesAt returns a file, or the *.json files of a folder by name.
+// filesAt returns a file, or the *.json files of a folder, sorted by name.
 func filesAt(path string) ([]definitionFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -214,9 +215,10 @@ func (l *load) fail(file definitionFile, namespace any, problems ...any) {
 	l.rows = append(l.rows, row)
 }
 
-// request loads files, reports on each, and notes the metadata that a dry run
-// would break, page by page. If the server refuses a single file, only that file
-// fails; other errors end the command.
+// request loads files and reports on each. In a dry run it reads all pages of
+// the metadata that the change would break, and notes them. If the server
+// refuses the input of a request with one file, only that file fails; other
+// errors end the command.
 func (l *load) request(files []definitionFile) error {
 	input := map[string]any{"mode": constant(l.text("mode")), "dryRun": l.is("dry-run"),
 		"includeProtected": l.is("include-protected")}

@@ -84,7 +84,7 @@ func applyMoves(c *call) error {
 	return statusError{fmt.Errorf("%d of %d moves were refused", refused, len(moves)), exitConflict}
 }
 
-// readMoves reads the output of a plan in JSON or YAML.
+// readMoves reads the moves that a plan command printed as JSON or YAML.
 func (c *call) readMoves(path string) ([]any, error) {
 	file, _, err := c.open(path)
 	if err != nil {

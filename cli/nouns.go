@@ -224,7 +224,8 @@ func filterAssociations(c *call) error {
 }
 
 // association returns the association of the arguments, and sets its id in the
-// input. Associations of one namespace and type differ by prefix or target.
+// input. Associations of one namespace and type differ by prefix or target; it
+// is an error if none or several match.
 func (c *call) association() (any, error) {
 	namespace, resourceType := c.text("namespace"), c.text("resource-type")
 	variables := map[string]any{"namespace": namespace, "filter": c.variables["filter"]}

@@ -38,7 +38,7 @@ func operationNamed(name string) operation {
 	return operation{found}
 }
 
-// spreads matches the fragments in a document.
+// spreads matches a fragment spread in a document.
 var spreads = regexp.MustCompile(`\.\.\.(\w+)`)
 
 // withFragments appends the fragments that a document uses. It appends each one
@@ -61,8 +61,8 @@ func sourceOf(at *ast.Position) string {
 	return before + "\n}"
 }
 
-// document returns the operation with the fragments that it uses, and the
-// variables that it declares.
+// document returns the source of the operation with the fragments that it uses,
+// and the given variables that it declares.
 func (o operation) document(variables map[string]any) (string, map[string]any) {
 	declared := maps.Clone(variables)
 	maps.DeleteFunc(declared, func(name string, _ any) bool { return !o.declares(name) })

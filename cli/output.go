@@ -22,7 +22,7 @@ import (
 // output is the form of an answer, set by the flags of a command.
 type output struct {
 	form    string   // table, json, yaml, csv or value; empty is the default table
-	columns []string // all when empty
+	columns []string // of --columns; empty means the default ones
 	quiet   bool     // only the first column, and no notes
 }
 
@@ -34,7 +34,8 @@ func (o output) isTable() bool {
 	return (o.form == "" || o.form == "table") && len(o.columns) == 0 && !o.quiet
 }
 
-// shows reports whether an answer with several objects has a detail column.
+// shows reports whether the output of several objects has the detail column
+// with this name.
 func (o output) shows(name string) bool {
 	if len(o.columns) == 0 {
 		return o.isData()
@@ -55,8 +56,8 @@ func (c *call) one(columns string, thing any) error {
 }
 
 // show shows objects in the form of the flags. A single one is an object in
-// JSON, and a line for each column in a table. A table of several objects omits
-// details.
+// JSON, and a line for each column in a table. For several objects, forms other
+// than JSON and YAML omit detail columns.
 func (o output) show(w io.Writer, columns []column, things []any, single bool) (err error) {
 	if len(o.columns) > 0 {
 		if columns, err = chosen(columns, o.columns); err != nil {

@@ -80,7 +80,8 @@ func (v *verb) paramOf(at string, field *ast.FieldDefinition) *param {
 // isDeletion reports whether the command asks before it sends the operation.
 func (v *verb) isDeletion() bool { return v.ask != "" || v.name == "delete" && v.send != nil }
 
-// named returns the parameters for the words of the command, then the others.
+// named returns the parameters for the words of the command, then the others. A
+// word -NAME omits a field or a variable.
 func (v *verb) named(all []*param) (params []*param) {
 	done := map[string]bool{}
 	for _, word := range v.words {
@@ -109,9 +110,9 @@ func (v *verb) named(all []*param) (params []*param) {
 }
 
 // wordOf returns the parameter for a word: `<name>` is an argument, `[name]` an
-// optional one, `<name...>` one with a request for each value, `<name!>` one
-// for a list. `flag=field` names the field, `@kind` is the kind of object that
-// it names, and `:value` its default.
+// optional one, `<name...>` one with a request for each value. `flag=field`
+// names the field, and `flag=field!` a list that gets one value. `@kind` is the
+// kind of object that the value names, and `:value` the default.
 func (v *verb) wordOf(word string, all []*param) *param {
 	isArgument, optional := strings.ContainsAny(word[:1], "<["), word[0] == '['
 	word, fallback, _ := strings.Cut(strings.Trim(word, "<[]>"), ":")

@@ -105,8 +105,8 @@ func capacityColumns(by string) string {
 	return group[by] + "resourceClass total reserved capacity used free providers +shareUsed"
 }
 
-// setAllocations replaces the allocations of a consumer, and asks first if the
-// consumer exists. Fields without a flag keep their values.
+// setAllocations replaces the allocations of a consumer. It asks before it
+// changes an existing consumer, and then keeps the fields without a flag.
 func setAllocations(c *call) error {
 	allocations, err := c.allocations()
 	if err != nil {
@@ -148,7 +148,8 @@ func setAllocations(c *call) error {
 	return c.list(c.columns(), all)
 }
 
-// allocations parses rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT, by provider.
+// allocations parses the values of --allocation, such as
+// rp=PROVIDER,CLASS=AMOUNT,CLASS=AMOUNT, and groups them by provider.
 func (c *call) allocations() (all []any, err error) {
 	byProvider := map[string]map[string]any{}
 	for _, text := range c.given["allocation"] {

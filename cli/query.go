@@ -90,7 +90,8 @@ func (c *call) document() (string, error) {
 	return "", usagef("nothing to send: write a document, --file, or the standard input")
 }
 
-// chosenOf returns the operation to run.
+// chosenOf returns the operation with a name. An empty name means the only
+// operation of the document.
 func chosenOf(document *ast.QueryDocument, name string) (*ast.OperationDefinition, error) {
 	operation := document.Operations.ForName(name)
 	switch {
@@ -123,8 +124,9 @@ func variablesOf(operation *ast.OperationDefinition, written []string) (map[stri
 	return variables, nil
 }
 
-// rowsOf returns the first list of objects in an answer and its columns in
-// alphabetical order. Without a list, it returns the object itself.
+// rowsOf returns the first list in an answer as rows, and the members of its
+// objects as columns in alphabetical order. Without a list, the only row is the
+// answer, or the innermost object in it that is an only member.
 func rowsOf(data any) (rows []any, columns []column) {
 	rows = firstList(data)
 	if rows == nil {
@@ -193,7 +195,8 @@ func (c *call) send(request *graphql.Request) (data any, err error) {
 // pages is a list with pages in a document.
 type pages struct{ variable, path string } // of the cursor, and of the list in the answer
 
-// pagesOf returns the first list of a query with a variable as argument `after`.
+// pagesOf returns the first list of a query with a variable as argument
+// `after`, or an error if there is none.
 func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (found pages, err error) {
 	seen := map[string]bool{} // fragments; the server has not checked for cycles yet
 	var walk func(set ast.SelectionSet, path []string)
@@ -225,8 +228,8 @@ func pagesOf(document *ast.QueryDocument, operation *ast.OperationDefinition) (f
 	return found, nil
 }
 
-// rest appends further pages of a list to an answer, all or until the list has
-// most rows.
+// rest appends the further pages of a list to its first page in an answer,
+// until the list has `most` rows or more; 0 means all pages.
 func (p pages) rest(whole any, variables map[string]any, send func() (any, error), most int) (any, error) {
 	to, ok := valueAt(whole, p.path).(map[string]any)
 	if !ok {
@@ -265,8 +268,9 @@ const (
 	maxScan = 1000
 )
 
-// answer sends an operation of the client and returns the data of the answer,
-// with all pages of its list until it has most rows; 0 means all.
+// answer sends an operation of the client and returns the data of the answer.
+// It reads further pages of the list until there are `most` rows or more; 0
+// means all pages.
 func (c *call) answer(of operation, variables map[string]any, most int) (any, error) {
 	send := func() (any, error) {
 		document, declared := of.document(variables)

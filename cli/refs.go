@@ -32,8 +32,9 @@ var (
 // nameList is the list of the API with all objects of a kind.
 type nameList struct{ field, arguments, filter, selects, contains string }
 
-// nameLists are the lists by kind. The filter in contains selects objects whose
-// names contain a string or, for traits, begin with it.
+// nameLists are the lists by kind. The field contains has the name of the
+// filter that selects objects whose names contain a string or, for traits,
+// begin with it.
 var nameLists = map[string]nameList{
 	"resource":       {"resources", "", "ResourceFilter", "uuid name type { name } projectId", "nameContains"},
 	"provider":       {"resourceProviders", "", "ResourceProviderFilter", "uuid name", "search"},
@@ -45,10 +46,11 @@ var nameLists = map[string]nameList{
 	"resource-class": {"resourceClasses", "", "ResourceClassFilter", "name", ""},
 }
 
-// match is an object that named found. of tells namesakes apart.
+// match is an object that the method named returns. of has the type and project
+// of a resource, which tell namesakes apart.
 type match struct{ uuid, name, of string }
 
-// named lists at most a number of objects of a kind that match a filter. It
+// named returns the first `most` objects of a kind that match a filter. It
 // returns none for a kind without a list.
 func (c *call) named(kind string, filter map[string]any, most int) (all []match, err error) {
 	of, ok := nameLists[kind]
@@ -89,8 +91,9 @@ func (c *call) resolve(p *param, texts []string) error {
 	return nil
 }
 
-// resolveText replaces a name or the beginning of a uuid by the uuid. An empty
-// string, which clears a field, stays.
+// resolveText replaces a name or the beginning of a uuid by the uuid. It is an
+// error if no object or several match. An empty string, which clears a field,
+// stays.
 func (c *call) resolveText(kind string, written *string) error {
 	if _, err := uuid.Parse(*written); err == nil || *written == "" {
 		return nil
@@ -188,7 +191,8 @@ func (c *call) find(kind, written string) ([]match, error) {
 }
 
 // findNamed returns the objects with exactly this name, otherwise the objects with
-// names that begin with it, ignoring case.
+// names that begin with it, ignoring case. A consumer has the name of its
+// resource.
 func (c *call) findNamed(kind, written string) ([]match, error) {
 	names := kind // the kind of the object with the name
 	if kind == "consumer" {

@@ -27,7 +27,7 @@ type server struct {
 	address, token, caCert string
 	timeout                time.Duration
 	retries                int
-	credentials            func(ctx context.Context) (string, error) // returns a token; nil if token is set
+	credentials            func(ctx context.Context) (string, error) // returns a token of a cloud; nil without a cloud
 }
 
 // choose prepares requests to the server from the flags, the environment and
@@ -96,8 +96,8 @@ func connect(ctx context.Context, where server) (*client.Client, error) {
 	return client.New(where.address, options...), nil
 }
 
-// trusting returns a client that accepts certificates of the authorities in a
-// file.
+// trusting returns an HTTP client that accepts only certificates of the
+// authorities in a file.
 func trusting(file string) (*http.Client, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -138,7 +138,7 @@ func (a *asking) MakeRequest(ctx context.Context, req *graphql.Request, resp *gr
 }
 
 // connected returns the client of the server. It makes a new client if there is
-// none yet, or if the current one is old.
+// none yet, or if the parameter old is the current one.
 func (a *asking) connected(ctx context.Context, old *client.Client) (_ *client.Client, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -114,7 +114,8 @@ type serveCommand struct {
 	ServeOptions
 }
 
-// serve runs the server. It returns all problems with the settings together.
+// serve runs the server, or prints its settings for --print-config. It returns
+// all problems with the settings together.
 func (c *call) serve() (err error) {
 	of := c.line.serve
 	wrong := append(of.configure(c.line), wrongNumbers(c.line.params, of.Named)...)

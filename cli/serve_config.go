@@ -152,8 +152,8 @@ func settingsIn(path, group string, mapping ast.MapNode) (found []setting) {
 	return found
 }
 
-// parse returns the value for a setting. Relative paths in the file begin at its
-// folder.
+// parse returns the value for a setting. A relative path in the file is
+// relative to the folder of the file.
 func (s setting) parse(p *param, folder string) (reflect.Value, error) {
 	value := reflect.New(p.target.Type()).Elem()
 	decode := s.decodeText
@@ -233,7 +233,8 @@ func (s setting) decodeNode(value reflect.Value) error {
 	return yaml.NodeToValue(s.node, value.Addr().Interface())
 }
 
-// printConfig prints all settings as a file for --config, with their descriptions.
+// printConfig prints all settings as a file for --config, with their
+// descriptions and without secrets.
 func (c *call) printConfig(params []*param) error {
 	group := ""
 	for _, p := range settingsOf(params) {
@@ -260,7 +261,7 @@ func (c *call) printConfig(params []*param) error {
 // hidden is printed instead of a secret, as net/url does.
 const hidden = "xxxxx"
 
-// shown returns the value of a setting for printing.
+// shown returns the value of a setting for printing, without secrets.
 func shown(p *param) any {
 	switch value := p.target.Interface().(type) {
 	case time.Duration:
@@ -275,11 +276,12 @@ func shown(p *param) any {
 	}
 }
 
-// passwords matches the parameters of URLs, and of databases in libpq's own form, that
-// are secrets.
+// passwords matches the parameters with secrets of a URL, or of a connection
+// string in libpq's KEY=VALUE form.
 var passwords = regexp.MustCompile(`((?:^|[?&\s])(?:ssl)?password\s*=)[^&]*`)
 
-// withoutPassword returns a string with the passwords of a URL replaced.
+// withoutPassword returns a URL with its passwords hidden. It hides all of a
+// URL that it cannot parse, and of any other string with a password.
 func withoutPassword(text string) string {
 	if !strings.Contains(text, "://") {
 		if passwords.MatchString(text) {

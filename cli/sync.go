@@ -106,7 +106,7 @@ func (c *call) allowDeletes(pass *cloudsync.Pass) error {
 	return nil
 }
 
-// named returns a pass in words.
+// named returns the region and the kind of a pass.
 func named(pass *cloudsync.Pass) string { return pass.Cloud.At.Region + " " + pass.Kind.Name }
 
 const passColumns = "kind region seen created updated unchanged absent gone refused deleted +unknown"
@@ -144,7 +144,8 @@ func (c *call) intervals() (map[string]time.Duration, error) {
 	return intervals, nil
 }
 
-// kindsOf returns the kinds with the names of a flag, or all kinds.
+// kindsOf returns the kinds with the names of a flag, or all kinds if there are
+// no names. An unknown name is an error.
 func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 	kinds, unknown := cloudsync.Kinds(names)
 	if len(unknown) == 0 {
@@ -155,8 +156,8 @@ func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 		strings.Join(lists.Map(all, func(kind cloudsync.Kind) string { return kind.Name }), ", "))
 }
 
-// followPasses repeats passes until the context ends. It shows the first pass
-// over each kind, and later passes that changed something.
+// followPasses repeats passes until the context ends. It shows the first result
+// of each pass, and later results with changes.
 func (c *call) followPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, cloudsync.Result)) error {
 	var failed error
 	shown := map[*cloudsync.Pass]bool{}

@@ -15,7 +15,8 @@ import (
 // howToReload is a note about changes of a token file.
 const howToReload = "A running server reads the file again after a SIGHUP.\n"
 
-// addToken adds a token to a token file and shows it. It cannot be shown again.
+// addToken adds a token to a token file and shows the token, which cannot be
+// shown again.
 func addToken(c *call) error {
 	var expires time.Time
 	if days := c.number("days"); days > 0 {
@@ -37,7 +38,7 @@ func addToken(c *call) error {
 	return nil
 }
 
-// listTokens shows the tokens of a file.
+// listTokens shows the id, viewer and expiry of each token of a file.
 func listTokens(c *call) error {
 	tokens, err := auth.ReadTokens(c.text("tokens"))
 	if err != nil {

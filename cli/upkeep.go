@@ -49,7 +49,8 @@ func checkDatabase(c *call) error {
 	return nil
 }
 
-// migrate shows all migrations, or applies the missing ones and shows them.
+// migrate shows all migrations, or for `migrate up` the missing ones, which it
+// applies unless --dry-run is set.
 func migrate(c *call) error {
 	rows, err := c.program.Migrations(c.ctx, c.text("database"), false)
 	if err != nil {

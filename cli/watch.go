@@ -56,14 +56,15 @@ func watch(c *call) error {
 	}
 }
 
-// begin sets the cursor that a watch begins after, unless --after has set it.
+// begin sets the cursor that a watch begins after, unless --after has set it or
+// the watch begins with the current answer.
 func (c *call) begin() error {
 	var from string
 	switch {
 	case c.is("kept"):
 		from = "cursor"
 	case c.variables["after"] == nil && c.verb.name != "capacity" && c.verb.name != "failure":
-		from = "latest" // a cut before the first event then skips nothing
+		from = "latest" // a stream that is cut before its first event then skips nothing
 	default:
 		return nil // the first event of capacity and failure is the current answer
 	}
