@@ -1,6 +1,6 @@
 // Package client is the typed Go client of Cadastre. It has one function for
 // each operation in operations/, generated from the schema, and an iterator
-// over the pages of each list, such as Namespaces and Resources. The command
+// over the members of each list, such as Namespaces and Resources. The command
 // line sends all its requests with this package.
 //
 //	server := client.New("https://cadastre.example.org", client.WithToken(token))
@@ -61,10 +61,10 @@ func WithTimeout(timeout time.Duration) Option {
 // WithTimeout sets another.
 func WithHTTPClient(sender *http.Client) Option { return func(o *options) { o.http = sender } }
 
-// New returns a client of a server with an address for Endpoint. A request that
-// takes longer than DefaultTimeout fails. The client repeats a request when the
-// server has no capacity, as WithRetries describes. If Endpoint refuses the
-// address, every request fails with its error.
+// New returns a client of a server with an address for Endpoint. By default, a
+// request that takes longer than DefaultTimeout fails, and a request for which
+// the server has no capacity is sent again, as WithRetries describes. If
+// Endpoint refuses the address, every request fails with the error of Endpoint.
 func New(server string, opts ...Option) *Client {
 	o := &options{http: &http.Client{Timeout: DefaultTimeout}, retries: DefaultRetries}
 	for _, option := range opts {
@@ -82,8 +82,9 @@ func New(server string, opts ...Option) *Client {
 }
 
 // MakeRequest sends an operation and decodes the answer into resp; generated
-// functions call it. If the server refuses the operation, the error is Errors.
-// An answer without data and errors is an error, too: it can come from a proxy.
+// functions call it. If the server refuses the operation or a part of it, the
+// error is an *Errors. An answer with neither data nor errors is an error, too:
+// it can come from a proxy.
 func (c *Client) MakeRequest(ctx context.Context, req *graphql.Request, resp *graphql.Response) error {
 	return c.repeated(ctx, req, func(ctx context.Context) error {
 		wait, data := &retryAfter{}, json.RawMessage(nil)
@@ -150,9 +151,10 @@ func (p *position) at(text string) string {
 	return p.text
 }
 
-// authorized sends a token and the last position with every request and a key
-// with mutations, unless the address is invalid. It records the Retry-After of
-// responses. A redirect to another host does not get the token.
+// authorized adds a token and the highest position to every request, and an
+// idempotency key to mutations. It records the Retry-After of responses. A
+// redirect to another host does not get the token. With an invalid address,
+// every request fails.
 type authorized struct {
 	token    string
 	endpoint string
@@ -161,7 +163,7 @@ type authorized struct {
 	last     *position
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a copy of a request.
 func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 	if a.wrong != nil {
 		return nil, a.wrong

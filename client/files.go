@@ -11,7 +11,8 @@ import (
 
 type fileKey struct{}
 
-// file is the body of a request to /import, or a request to /export.
+// file is in the context of a request that goes to /import with text as its
+// body, or to /export.
 type file struct {
 	export bool
 	text   string

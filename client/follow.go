@@ -34,7 +34,7 @@ const (
 // stream, Follow continues after the last event, so that no event is missed or
 // comes twice. For that, the operation must declare the variable $after, pass
 // it to its field, and select the field's cursor. Without a value of $after, a
-// stream of changes that is cut before its first event can miss some.
+// stream of changes that is cut before its first event can miss some changes.
 //
 //	subscription ($after: String) { resourceChanged(after: $after) { cursor change { what key } } }
 //
@@ -83,7 +83,8 @@ func Follow[T any](ctx context.Context, c *Client, document string, variables ma
 var errEnough = errors.New("enough")
 
 // pauseAfter returns the wait before the next attempt after a stream ended with
-// an error. It returns false if another attempt would fail, too.
+// an error, or nil if it was cut or complete. It returns false if another
+// attempt would fail, too. begun is whether any attempt has opened a stream.
 func pauseAfter(err error, failed int, begun bool) (time.Duration, bool) {
 	shortest := min(maxPause, 50*time.Millisecond<<min(failed, 10))
 	shortest += rand.N(shortest)
@@ -112,7 +113,7 @@ func cursorOf(data json.RawMessage) string {
 	return ""
 }
 
-// isEmpty reports whether all fields in the data of an answer are null.
+// isEmpty reports whether an answer has no data, or only fields that are null.
 func isEmpty(data json.RawMessage) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(data, &fields) != nil {
@@ -167,7 +168,8 @@ func refusedStream(response *http.Response) error {
 	return refused
 }
 
-// readEvents reads the events of a stream. It calls alive for each line.
+// readEvents passes the events of a stream to each, and calls alive for each
+// line. It returns nil if the stream was cut or is complete.
 func readEvents(from *bufio.Reader, alive func(), each func(data json.RawMessage, refused error) bool) error {
 	var name string
 	var data []string
@@ -196,7 +198,8 @@ func readEvents(from *bufio.Reader, alive func(), each func(data json.RawMessage
 	}
 }
 
-// readEvent passes on an answer, or returns its error if it has no data.
+// readEvent passes an answer to each, or returns the error of an answer without
+// data. It returns errEnough if each returns false.
 func readEvent(text string, each func(data json.RawMessage, refused error) bool) error {
 	var answer struct {
 		Data   json.RawMessage

@@ -16,8 +16,8 @@ type Page[T any] struct {
 }
 
 // All returns the members of a list, page after page. It calls fetch with nil
-// for the first page, and with the cursor of the previous page for the others.
-// It ends with the first error of fetch.
+// for the first page, and with Next of the page before for the others. It ends
+// with the first error of fetch.
 func All[T any](fetch func(after *string) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for after := (*string)(nil); ; {
@@ -82,8 +82,8 @@ func nodes[T any](fetch func(after *string) (connection[T], error)) iter.Seq2[T,
 	})
 }
 
-// Iterators with a parameter first fetch pages of that size; nil is the server's
-// default. Most iterators are in iterators.generated.go.
+// The parameter first of an iterator is the size of its pages; nil is the
+// server's default. Most iterators are in iterators.generated.go.
 
 // CapabilityValues returns the values in use of a capability, with the number
 // of resources for each.
@@ -132,9 +132,9 @@ func Usages(ctx context.Context, c graphql.Client, project, user, consumerType *
 	})
 }
 
-// Changes returns the changes after a cursor that match a filter, oldest first,
-// up to the current newest. With nil it begins with the oldest change in the
-// log.
+// Changes returns the changes in the log that match a filter, oldest first, up
+// to the current newest. It begins after the cursor, or with the oldest change
+// if the cursor is nil.
 func Changes(ctx context.Context, c graphql.Client, filter *ChangeFilter, cursor *string,
 	first *int) iter.Seq2[*Change, error] {
 	return nodes(func(after *string) (connection[*Change], error) {

@@ -85,9 +85,10 @@ func traced(ctx context.Context, send func(context.Context) error) error {
 // at most.
 func waitBefore(again int) time.Duration { return min(firstWait<<min(again, 10), maxWait) }
 
-// waitOf returns the wait before the next attempt after an error: otherwise or,
-// if longer, the server's time. It returns false if a retry would fail again, or
-// could repeat the operation. once means that it has an idempotency key.
+// waitOf returns the wait before the next attempt after an error: the longer of
+// otherwise and the server's time. It returns false if a retry would fail
+// again, could repeat the operation, or would have to wait longer than maxWait.
+// once means that the operation has an idempotency key.
 func waitOf(err error, otherwise time.Duration, once bool) (time.Duration, bool) {
 	refused := new(Errors)
 	if once && isOpen(err) {
