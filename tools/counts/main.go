@@ -16,11 +16,11 @@ import (
 	"strings"
 )
 
-// notProgram are the folders of code that is not in the program: test help,
+// notProgram matches the folders of code that is not in the program: test help,
 // benchmarks, generators and tools.
 var notProgram = regexp.MustCompile(`(^|/)[a-z]*test$|^internal/(generate|patience|pgproxy|pgserver|soak)$|^(bench|tools)(/|$)`)
 
-// serveFlag is a line of the help of `serve` that begins a flag.
+// serveFlag matches the beginning of each flag in the help of `serve`.
 var serveFlag = regexp.MustCompile(`(?m)^\s+(?:-[a-zA-Z], )?--`)
 
 // maxColumns is how wide a line of code may be. A tab counts as four columns.
@@ -160,7 +160,7 @@ func wideLines(file *ast.File, text []byte) (wide int) {
 	return wide
 }
 
-// codeLines returns how many lines have code: no comment, blank or import.
+// codeLines returns the number of lines with code other than imports.
 func codeLines(text []byte) int {
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner
