@@ -14,7 +14,7 @@ import (
 // adder adds a file to an archive.
 type adder func(name string, mode int64, content []byte) error
 
-// archive writes an archive with the program and the documents of a source
+// archive writes to out an archive with the program and the documents in
 // folder: zip for Windows, otherwise tar.gz. All files have the same time. It
 // returns the name of the archive.
 func archive(folder, out, base, system string, at time.Time) (name string, err error) {

@@ -84,8 +84,8 @@ func release(ctx context.Context, o options) error {
 	return writeChecksums(o.out, names)
 }
 
-// build clones the repository into a folder, builds the release there, and
-// writes the files. It returns their names.
+// build clones the repository into folder, builds the release there, and writes
+// the files to out. It returns their names.
 func (o options) build(ctx context.Context, folder, out string, environment ...string) (names []string, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, err
@@ -141,8 +141,8 @@ func (o options) build(ctx context.Context, folder, out string, environment ...s
 
 // mostBytes is the maximum size of a program. If a package calls methods by
 // names that are not constants (reflect.Value.MethodByName), the linker keeps
-// every exported method, and the program has 8 MB more: -ldflags=-dumpdep shows
-// ReflectMethod.
+// every exported method, and the program has 8 MB more. -ldflags=-dumpdep marks
+// the functions with such calls as ReflectMethod.
 const mostBytes = 45_000_000
 
 // compile builds the program of a platform, without symbols. All packages have
@@ -162,7 +162,8 @@ func (o options) compile(ctx context.Context, folder string, environment []strin
 	return err
 }
 
-// debian writes the Debian package of the program in a folder.
+// debian writes the Debian package of the program in folder to out, and returns
+// the name of the file.
 func (o options) debian(ctx context.Context, folder, out, processor string, unix int64) (name string, err error) {
 	name = fmt.Sprintf("cadastre_%s_%s.deb", o.version, processor)
 	target, err := filepath.Abs(filepath.Join(out, name))
@@ -175,7 +176,8 @@ func (o options) debian(ctx context.Context, folder, out, processor string, unix
 	return name, err
 }
 
-// pack packs the TypeScript client with the version of the release.
+// pack packs the TypeScript client in folder, with the version of the release,
+// to out. It returns the name of the file.
 func (o options) pack(ctx context.Context, folder, out string) (string, error) {
 	absolute, err := filepath.Abs(out)
 	if err != nil {
@@ -193,7 +195,7 @@ func (o options) pack(ctx context.Context, folder, out string) (string, error) {
 	return "cadastre-client-" + o.version + ".tgz", nil
 }
 
-// run runs a program in a folder and returns its output.
+// run runs a program in a folder and returns its standard output, trimmed.
 func (o options) run(ctx context.Context, folder string, environment []string, program string, args ...string) (
 	string, error,
 ) {
@@ -206,7 +208,8 @@ func (o options) run(ctx context.Context, folder string, environment []string, p
 	return strings.TrimSpace(string(printed)), err
 }
 
-// compare returns an error for each file that differs between two folders.
+// compare returns an error for each file that two folders do not both have with
+// the same content.
 func compare(names []string, first, second string) (err error) {
 	for _, name := range names {
 		one, oneErr := os.ReadFile(filepath.Join(first, name))
