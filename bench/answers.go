@@ -86,7 +86,8 @@ func (s *series) sameRowsAs(answer []byte, answers [][]byte) error {
 	return nil
 }
 
-// sameRows returns an error unless a peer's rows equal Cadastre's.
+// sameRows returns an error if a peer's rows differ from Cadastre's, or if
+// there are none.
 func sameRows(own, peers []string) error {
 	for i := range min(len(own), len(peers)) {
 		if own[i] != peers[i] {
@@ -132,8 +133,8 @@ func rowsOf(query string, answers ...[]byte) (rows []string, err error) {
 	return rows, nil
 }
 
-// pages returns the answers of Cadastre to all pages of a work: a single answer
-// without a limit for a REST API.
+// pages returns Cadastre's answers with all rows of a work: one for each page,
+// or for a REST API a single answer without a limit.
 func (s *series) pages(ctx context.Context) (answers [][]byte, err error) {
 	if s.work.Path != "" { // without a limit
 		all := s.work.Question

@@ -111,7 +111,7 @@ func (w *commitWriter) pair(n int) []local.Call {
 	}
 }
 
-// claimAndRelease returns a claim of some processors of a free provider, and
+// claimAndRelease returns a claim of some processors of freeProvider(from), and
 // the request that undoes it. A kind and a number identify the consumer.
 func (w *world) claimAndRelease(kind string, n, from, cpus int) []local.Call {
 	consumer := w.uuid(kind, n)
@@ -170,8 +170,8 @@ func (w *commitWriter) subscribed(ctx context.Context, figures map[string]float6
 	return errors.Join(err, heard.failed())
 }
 
-// open opens a WebSocket with a range of subscriptions. Each WebSocket has one
-// viewer and one address.
+// open opens a WebSocket with the subscriptions [from, to). Each WebSocket has
+// one viewer and one address.
 func (w *commitWriter) open(ctx context.Context, from, to int) (*websocket.Conn, error) {
 	viewer := from / socketShare % maxClients
 	socket, _, err := local.Dial(ctx, w.target.address, addressOf(viewer), nil)

@@ -35,7 +35,8 @@ func (b *bench) footprint(ctx context.Context, t *target) ([]measured.Line, erro
 	return append([]measured.Line{line}, tables...), err
 }
 
-// restart measures a server. It restarts the server, so the process changes.
+// restart measures the start, memory and database of a server. For this it
+// restarts the server, so the process changes.
 func (b *bench) restart(ctx context.Context, t *target, of map[string]float64) (err error) {
 	if of["startEmptyMs"], of["heapEmptyBytes"], err = b.startEmpty(ctx, t); err != nil {
 		return err

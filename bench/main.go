@@ -179,7 +179,7 @@ func (o options) chosen() ([]work, error) {
 	return chosen, nil
 }
 
-// part is a measurement on the servers of the large world that is no work.
+// part is a measurement, other than a work, on the servers of the large world.
 type part struct {
 	name    string // for -works
 	measure func(*bench, context.Context, *target) ([]measured.Line, error)

@@ -23,7 +23,7 @@ type series struct {
 	answer    []byte       // the first one
 	exact     bool         // whether every answer must equal the first one
 	refused   string       // code of a refusal; a refused work is not timed
-	waits     int64        // answers that a rate limit or a full server delayed
+	waits     int64        // answers after which a client sent its request again
 	conflicts atomic.Int64 // of operations of several requests
 	rows      int
 	next      int // number of the next operation
@@ -143,7 +143,8 @@ func (s *series) askServer(ctx context.Context, first *series) error {
 	return nil
 }
 
-// ask sends a request that is not timed and keeps the answer.
+// ask sends an operation that is not timed, keeps the last answer or the code
+// of a refusal, and undoes the operation.
 func (s *series) ask(ctx context.Context) error {
 	d := s.drive(1, 1)
 	defer d.close()
@@ -163,8 +164,8 @@ func (s *series) ask(ctx context.Context) error {
 	return s.takeBack(ctx, s.next-1)
 }
 
-// round times one round of the work on its target. The first request of each
-// client is not timed.
+// round times one round of the work on its target. Before it, the clients send
+// operations that are not timed, as many as there are clients.
 func (s *series) round(ctx context.Context) error {
 	if s.refused != "" {
 		return nil
@@ -231,7 +232,8 @@ func (s *series) operations(count int) func() []operation {
 	}
 }
 
-// check returns an error for an answer that differs from the first one.
+// check returns the error of an answer, or an error for an answer that differs
+// from the first one although all must be equal.
 func (s *series) check(answer []byte, err error) error {
 	if err == nil && s.exact && s.answer != nil && !bytes.Equal(unpriced(answer), unpriced(s.answer)) {
 		return fmt.Errorf("the answer differs from the first answer: %s", difference(s.answer, answer))

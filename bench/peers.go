@@ -25,12 +25,12 @@ const (
 
 func peers() []string { return []string{postgraphilePeer, placementPeer, floorPeer} }
 
-// errAbsent means that a peer is not on the machine; the error that wraps it says
-// how to install the peer.
+// errAbsent means that a peer cannot run here. The error that wraps it says how
+// to install a missing program, or that the peer needs PostgreSQL.
 var errAbsent = errors.New("absent")
 
-// startPeers starts the peers of the works. The report names peers that are not on
-// the machine.
+// startPeers starts the peers of the works. The report names peers that cannot
+// run here.
 func (b *bench) startPeers(ctx context.Context) error {
 	start := map[string]func(context.Context, *target) error{
 		postgraphilePeer: b.startPostGraphile, placementPeer: b.startPlacement, floorPeer: b.startFloor,
@@ -144,8 +144,8 @@ connection = postgresql+psycopg2://cadastre@%s/%s
 //go:embed peers/placement/load.sql
 var placementLoad string
 
-// startPlacement starts the reference placement on a new database and fills it
-// with its world.
+// startPlacement starts the reference placement on a new database, and copies
+// the world into it from the database of a server.
 func (b *bench) startPlacement(ctx context.Context, t *target) error {
 	if b.Cluster == nil {
 		return fmt.Errorf("%w: it runs on PostgreSQL", errAbsent)

@@ -124,7 +124,8 @@ func (s *sharedBench) pair(n, from, cpus int) []local.Call {
 	return s.on.world.claimAndRelease("shared", n, from, cpus)
 }
 
-// round times all works on a number of servers. It starts all but the first.
+// round times all works on a number of servers, then the lags of commits and a
+// race. It starts all servers but the first, and stops them.
 func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWork, into *shared) (err error) {
 	servers := []*target{s.on}
 	defer func() {
@@ -154,8 +155,8 @@ func (s *sharedBench) round(ctx context.Context, processes int, works []sharedWo
 	return s.race(ctx, servers, into.figures)
 }
 
-// time times a work. On one server it also counts the rows that claims add to
-// the database.
+// time times a work. For claims on different providers on one server it also
+// measures the rows and the bytes of the write-ahead log that a commit adds.
 func (s *sharedBench) time(
 	ctx context.Context, servers []*target, work sharedWork, of *timing, figures map[string]float64,
 ) error {
@@ -245,8 +246,8 @@ func watchOne(ctx context.Context, writer, reader *local.Client, pair []local.Ca
 	return lag, writer.Ask(ctx, pair[1], nil)
 }
 
-// awaitUse asks a reader until it shows a number of used processors. It returns
-// the time that this took.
+// awaitUse asks a reader until it shows a number of used processors, and
+// returns the time that this took. After requestTime it gives up with an error.
 func awaitUse(ctx context.Context, reader *local.Client, shown local.Call, used int) (time.Duration, error) {
 	want := fmt.Appendf(nil, `{"resourceClass":"VCPU","used":%d}`, used)
 	var buffer bytes.Buffer
@@ -284,15 +285,16 @@ const (
 	triedEach = 24
 )
 
-// overAllocated counts inventories whose use is not the sum of their allocations,
-// or is above their capacity.
+// overAllocated counts inventories whose allocations exceed their capacity, or
+// do not add up to their use.
 const overAllocated = `SELECT count(*) FROM inventories i
 	JOIN (SELECT provider_id, resource_class_id, sum(used) AS used FROM allocations GROUP BY 1, 2) a
 	ON a.provider_id = i.provider_id AND a.resource_class_id = i.resource_class_id
 	WHERE a.used > i.capacity OR a.used <> i.used`
 
-// race makes all clients concurrently claim more than some providers have. It
-// counts the allocations in the database and then undoes the claims.
+// race makes all clients concurrently claim more than some providers have, and
+// then undoes the claims. It is an error if more or fewer claims than fit
+// succeed, or if an inventory is over-allocated.
 func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[string]float64) error {
 	rooms := map[string]int{} // by uuid, of claims
 	var pairs [][]local.Call
@@ -334,7 +336,8 @@ func (s *sharedBench) race(ctx context.Context, servers []*target, figures map[s
 }
 
 // sendAll sends one request of each pair, from all clients, and returns the
-// number that the servers accepted. A refusal with another code is an error.
+// number that the servers accepted. A refusal is an error unless its code is
+// refusal.
 func (s *sharedBench) sendAll(ctx context.Context, servers []*target, pairs [][]local.Call, which int,
 	refusal string,
 ) (int, error) {

@@ -87,7 +87,7 @@ func connect(servers []*target, role string, n int) (clients []*local.Client) {
 }
 
 // start starts the cluster, and every binary on every database for each world
-// that a work needs. Then it fills the servers and starts the peers.
+// that a work or a part needs. Then it fills the servers and starts the peers.
 func (b *bench) start(ctx context.Context) (err error) {
 	if slices.Contains(b.databases, postgres) {
 		if err := b.StartCluster(ctx, "shared_buffers=512MB", "max_wal_size=2GB", "max_connections=200"); err != nil {
@@ -158,7 +158,8 @@ func (b *bench) startServer(ctx context.Context, program binary, kind string, w 
 	return nil
 }
 
-// serve starts a server for the target. It replaces an earlier server.
+// serve starts a server and makes it the target's. It does not stop an earlier
+// server of the target.
 func (t *target) serve(ctx context.Context, of local.Setup) error {
 	s, err := local.StartServer(ctx, of)
 	if err != nil {

@@ -34,7 +34,8 @@ type work struct {
 }
 
 // Question is a document with its variables, or a request to a REST API: a
-// method, GET if it is empty, a path, and the variables as the body.
+// path, the variables as the body, and a method, by default POST with a body
+// and GET without one.
 type Question struct {
 	Document     string
 	Method, Path string
@@ -168,7 +169,8 @@ func (t *target) variables(q Question, n int) object {
 	return variables
 }
 
-// filled returns a copy of a value and replaces each string and key that begins with $.
+// filled returns a copy of a value in which each string or key $NAME is
+// replaced by the value of NAME.
 func filled(value any, by func(name string) any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -295,7 +297,7 @@ func cpuOfRequest(l *measured.Line) float64 {
 }
 
 // reached returns whether a goal is reached: yes, no, or unknown without the peer
-// or the other work.
+// or the other work. met is whether the peer was timed.
 func (g goal) reached(own *measured.Line, met bool, than *measured.Line) string {
 	of := own.Figures
 	switch {
@@ -311,8 +313,9 @@ func (g goal) reached(own *measured.Line, met bool, than *measured.Line) string 
 	return "yes"
 }
 
-// times returns the ratio of two rates. It is the median of the ratios of
-// rounds, because both ran under the same load in a round.
+// times returns the ratio of two rates, or 0 without the other one. It is the
+// median of the ratios of rounds, because both ran under the same load in a
+// round.
 func times(one, other *measured.Line) float64 {
 	if other == nil {
 		return 0

@@ -47,7 +47,7 @@ const (
 	aggregateCount     = 30
 	aggregatesEach     = 3
 	maxConsumersOfHost = 4
-	// One of crowdedOne hosts, but at most maxCrowded, is crowded.
+	// One host in crowdedOne is crowded, but no more than maxCrowded hosts are.
 	crowdedOne       = 20
 	maxCrowded       = 10
 	consumersCrowd   = 200

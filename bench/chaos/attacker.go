@@ -164,8 +164,9 @@ func (a *attacker) body() []byte {
 	return a.Bodies[a.next%len(a.Bodies)]
 }
 
-// occupy opens a connection. A connecting attacker closes it after a pause. Others
-// send or read slowly or not at all, until the server closes it.
+// occupy opens a connection and returns its outcome. A connecting attacker
+// closes it after a pause. Others send or read slowly or not at all, until the
+// server closes it.
 func (a *attacker) occupy(ctx context.Context, address string) string {
 	connection, err := local.Dialer(a.From).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -206,8 +207,9 @@ func sendSlowly(ctx context.Context, connection net.Conn, message []byte) string
 	return "sent"
 }
 
-// readSlowly reads the status of an answer. If it is 200, it then reads one byte
-// per second or nothing, until the server closes the connection.
+// readSlowly reads the status of an answer. After 200 it reads one byte per
+// second or nothing until the server closes the connection. It returns the
+// outcome.
 func (a *attacker) readSlowly(ctx context.Context, connection net.Conn) string {
 	status := make([]byte, len("HTTP/1.1 200"))
 	if _, err := io.ReadFull(connection, status); err != nil {

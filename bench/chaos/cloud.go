@@ -24,8 +24,8 @@ const (
 // requestTime bounds one request, the answer included.
 const requestTime = 20 * time.Second
 
-// viewers is the number of tokens of readers, searchers and writers. The viewers
-// share projects.
+// viewers is the number of readers, searchers and writers, who share projects.
+// Each has a token of a member and one of a service.
 const (
 	viewers  = 200
 	projects = 20
@@ -48,7 +48,7 @@ type tokens struct {
 	others, othersService []string
 }
 
-// newTokens writes the files of the tokens.
+// newTokens makes the tokens and writes the two files.
 func newTokens(folder string) (*tokens, error) {
 	of := &tokens{file: filepath.Join(folder, "tokens.yaml"), withoutGreedy: filepath.Join(folder, "others.yaml")}
 	var all, others []local.Token
@@ -145,7 +145,8 @@ func (c *cloud) add(ctx context.Context, name, database string) error {
 	return err
 }
 
-// newServer starts a server with the default limits.
+// newServer starts a server with the default limits, and with the limit of
+// memory if there is one.
 func (c *cloud) newServer(ctx context.Context, name, database, tokens string) (*server, error) {
 	s := &server{}
 	setup := local.Setup{

@@ -264,9 +264,9 @@ func (w *writer) ask(some []Question) {
 	w.send(w.world.ask(one, values{N: w.chance.IntN(1_000_000)}), one.Variables != "")
 }
 
-// send sends a request to any server and returns the code of the answer. It waits
-// for the answer even after the run has ended. A server may answer some requests
-// without the database.
+// send sends a request to any server and returns the code of the answer. It
+// waits for the answer even after the run has ended. needsDatabase is whether a
+// server can answer the request only with the database.
 func (w *writer) send(call local.Call, needsDatabase bool) string {
 	got := w.servers[w.chance.IntN(len(w.servers))].Send(context.Background(), call, nil)
 	w.mu.Lock()

@@ -48,7 +48,7 @@ func newDisk(folder string, bytes int64) (*disk, error) {
 	return d, nil
 }
 
-// holder returns the process whose namespace has the file system.
+// holder returns the id of the process whose namespace has the file system.
 func (d *disk) holder() string { return strconv.Itoa(d.PID) }
 
 // path returns where this process finds a file of the file system.

@@ -25,11 +25,11 @@ const (
 )
 
 // untrueAfter is how long /readyz may lag behind: a server notices that its
-// database hangs at the end of a statement's time, and reads again after a while.
+// database hangs when a statement times out, and checks it again after a while.
 const untrueAfter = 12 * time.Second
 
-// readyBefore is how long before the first write /readyz may say that the database
-// accepts writes: clients wait before they try again.
+// readyBefore is how long /readyz may report that the database accepts writes
+// before a write succeeds: clients wait before they try again.
 const readyBefore = 5 * time.Second
 
 // load claims, imports, reads and follows on two servers, and keeps the answers.
@@ -128,7 +128,7 @@ func (l *load) follow(ctx context.Context, number int) {
 	}
 }
 
-// ask returns a connection to a server.
+// ask returns a client with one connection to a server.
 func (l *load) ask(server int, token string) *local.Client {
 	return local.NewClient(l.crowd.servers[server].Host, local.Bearing(token), othersAddress, 1, requestTime)
 }
@@ -170,7 +170,8 @@ func (l *load) imports(ctx context.Context) {
 	}
 }
 
-// readWorld asks a server for candidates, which it finds in its memory.
+// readWorld asks a server for candidates again and again, and records the times
+// of answers. A server finds candidates in its memory.
 func (l *load) readWorld(ctx context.Context, server int) {
 	one := l.ask(server, l.crowd.tokens.calm)
 	defer one.Close()
@@ -229,8 +230,8 @@ func (l *load) askReady(ctx context.Context, server int) {
 	}
 }
 
-// untrue returns the answers of /readyz that are wrong: between from and to no
-// write succeeded, and after to writes succeed.
+// untrue returns the wrong answers of /readyz: a yes between from and to, where
+// no write succeeded, and a no between to and ended, where writes succeeded.
 func (l *load) untrue(from, to, ended time.Time) (texts []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -245,8 +246,8 @@ func (l *load) untrue(from, to, ended time.Time) (texts []string) {
 	return texts
 }
 
-// judge compares the database with the answers that clients have. It returns what
-// it counted, and the promises that are broken.
+// judge compares the database with the answers that clients have. It returns
+// the counts in words, and the promises that are broken.
 func (l *load) judge(ctx context.Context) (text string, p promises, err error) {
 	c := l.crowd.cloud
 	events, err := l.events(ctx)

@@ -233,7 +233,8 @@ func (c *cloud) attackedBy(ctx context.Context, of []attack) (err error) {
 	return err
 }
 
-// judge ends the servers and compares the database with the ledger.
+// judge ends the servers, compares the database with the ledger, and adds the
+// findings of the doctor.
 func (c *cloud) judge(ctx context.Context) (of verdict, err error) {
 	if err := c.stopServers(); err != nil {
 		return of, err

@@ -88,7 +88,8 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 	return line, p, nil
 }
 
-// medianOf returns the median of a quantile of rounds.
+// medianOf returns the median over rounds of a percentile of the times of a
+// kind of request, in milliseconds.
 func medianOf(rounds []both, kind string, percent int) float64 {
 	var all []float64
 	for _, one := range rounds {
@@ -205,7 +206,8 @@ func (c *cloud) most() (now, peak float64) {
 	return now, peak
 }
 
-// all measures all attacks on a cloud and adds the results to a report.
+// all measures some attacks on a cloud, and the memory after them, and adds the
+// results to the report. It restarts servers that an attack has ended.
 func (m *attackSide) all(ctx context.Context, of []attack) error {
 	r := m.report
 	m.innocents.ask(ctx, m.round) // fills caches

@@ -37,7 +37,7 @@ func (r *report) skip(format string, args ...any) {
 type promises struct {
 	of     string // database and attack
 	broken []string
-	slow   []string // about times, which only -strict holds
+	slow   []string // broken limits of times, which count only with -strict
 }
 
 // err returns the broken promises as an error.

@@ -18,8 +18,8 @@ const (
 	strangerAddress   = "127.0.1.%d"
 )
 
-// dial opens a WebSocket from a loopback address. The returned code is
-// local.Answered, or of a refusal.
+// dial opens a WebSocket from a loopback address. The code of the answer is
+// local.Answered, the HTTP status of a refusal, or local.Disconnected.
 func dial(ctx context.Context, host, from string, header http.Header) (*websocket.Conn, local.Answer) {
 	socket, response, err := local.Dial(ctx, host, from, header)
 	switch {
@@ -62,7 +62,7 @@ func greet(ctx context.Context, host, from, token string, inHandshake bool) loca
 }
 
 // lurk opens a WebSocket without a token and sends nothing more, until the
-// server closes it.
+// server closes it. It returns the outcome.
 func (a *attacker) lurk(ctx context.Context, address, from string) string {
 	socket, got := dial(ctx, address, from, nil)
 	if socket == nil {

@@ -41,20 +41,20 @@ func (*world) uuid(kind string, number int) string {
 
 func (w *world) resource(i int) string { return w.uuid("resource", i%w.size.Resources) }
 
-// ofAttacker returns the resource that belongs to the attacker's project.
+// ofAttacker returns the uuid of the resource of the attacker's project.
 func (w *world) ofAttacker() string { return w.uuid("resource of the attacker", 0) }
 
-// provider returns a provider with room for every claim.
+// provider returns the uuid of a provider with room for every claim.
 func (w *world) provider(i int) string {
 	return w.uuid("provider", scarce+1+i%(w.size.Providers-scarce-1))
 }
 
 func (w *world) scarce(i int) string { return w.uuid("provider", i%scarce) }
 
-// flooded returns the provider that an attacker claims.
+// flooded returns the uuid of the provider on which an attacker claims.
 func (w *world) flooded() string { return w.uuid("provider", scarce) }
 
-// lookUp returns a cheap request.
+// lookUp returns the request for a resource with its metadata, which is cheap.
 func (w *world) lookUp(i int) local.Call { return w.ask(w.asked.Questions["lookUp"], values{N: i}) }
 
 // claim returns a claim of an amount for a new consumer.

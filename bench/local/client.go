@@ -101,7 +101,7 @@ func Dialer(from string) *net.Dialer {
 	return dialer
 }
 
-// Close closes the connections. None may be in use.
+// Close closes the connections, after it has waited for requests in progress.
 func (c *Client) Close() {
 	for range cap(c.idle) {
 		one := <-c.idle
@@ -119,13 +119,13 @@ func (c *connection) close() {
 
 // Codes of answers in addition to the codes of the API.
 const (
-	Answered     = "answered"      // without an error
+	Answered     = "answered"      // without a GraphQL error, with any status
 	Disconnected = "no connection" // before the request was sent
 	Unanswered   = "no answer"     // after it was sent, or while it was
 )
 
-// Answer is the response to a request. An Answer without the data is used as an
-// error.
+// Answer is the response to a request. If it has no usable data, it is returned
+// as an error.
 type Answer struct {
 	Status int
 	Code   string // of the first error, or one of the codes above
@@ -231,7 +231,7 @@ const patience = 5 * time.Minute
 
 // Insist sends a request and reads the answer into a buffer. Like a good
 // client, it waits and retries while the server limits the rate or is full. An
-// answer without data is an error of type Answer.
+// answer with errors, or without a status 2xx, is an error of type Answer.
 func (c *Client) Insist(ctx context.Context, of Call, into *bytes.Buffer) ([]byte, error) {
 	for began := time.Now(); ; c.Delayed.Add(1) {
 		got := c.Send(ctx, of, into)
@@ -257,7 +257,8 @@ func (c *Client) Ask(ctx context.Context, of Call, into any) error {
 	return json.Unmarshal(body, &struct{ Data any }{into})
 }
 
-// get returns the text at a path of the server.
+// get returns the body at a path of the server. A status other than 200 is an
+// error.
 func (c *Client) get(ctx context.Context, path string) (string, error) {
 	got := c.Send(ctx, Call{Path: path}, nil)
 	if got.Status != http.StatusOK {

@@ -67,8 +67,8 @@ func (l *Lab) StartCluster(ctx context.Context, settings ...string) (err error) 
 	return err
 }
 
-// NewDatabase returns the URL of a new database. One of PostgreSQL is created
-// in the cluster, one of SQLite by its first server.
+// NewDatabase returns the URL of a new database. It creates a PostgreSQL
+// database in the cluster. The first server creates a SQLite database.
 func (l *Lab) NewDatabase(ctx context.Context, kind, name string) (url string, err error) {
 	if kind == measured.SQLite {
 		return "sqlite://" + filepath.Join(l.Folder, name+".db"), nil

@@ -30,8 +30,8 @@ func (c Choice) Has(name string) bool {
 	return (c.Only == nil || c.Only.MatchString(name)) && (c.Skipped == nil || !c.Skipped.MatchString(name))
 }
 
-// List returns a flag function. It parses distinct names from all, separated by
-// commas, or the word none.
+// List returns the function of a flag whose value is distinct names from all,
+// separated by commas, or the word none.
 func List(into *[]string, all []string) func(string) error {
 	return func(text string) error {
 		if *into = nil; text == "none" {

@@ -24,8 +24,9 @@ type Line struct {
 	Database string `json:"database,omitempty"` // empty without one
 	Server   string `json:"server,omitempty"`   // name of the binary, or of the peer
 	Peer     bool   `json:"peer,omitempty"`
-	// Goal and Reached are set for the last binary: the goal of the work, and
-	// whether the binary reaches it (yes, no or unknown).
+	// Goal is the goal of a work, for the last binary. Reached is whether it
+	// reaches the goal (yes, no or unknown) or the code of a refusal. In lines
+	// of chaos it is whether all promises hold.
 	Goal    string             `json:"goal,omitempty"`
 	Reached string             `json:"reached,omitempty"`
 	Notes   map[string]string  `json:"notes,omitempty"`

@@ -191,7 +191,7 @@ func (s sizes) peers() string {
 	return measured.Grid(rows)
 }
 
-// parts returns the strings between the marks of pages, by name.
+// parts returns the strings that belong between the marks of pages, by name.
 func (s sizes) parts(attacks []measured.Line) map[string]string {
 	key := []string{
 		"candidates, first 10", "candidates, first 1000, full answer", "no candidates, 11 traits",

@@ -140,7 +140,7 @@ func (r *replay) create(ctx context.Context, number int, size flavor) error {
 	return r.client.InChunks(ctx, "createResourceProviders", "items", hosts, 500)
 }
 
-// call makes a call of the day.
+// call makes a call of the day: it places machines, or releases them.
 func (r *replay) call(ctx context.Context, number int, one call) error {
 	if one.flavor == (flavor{}) {
 		return r.release(ctx, number, one.machines)
@@ -189,7 +189,8 @@ func (r *replay) refuse(of flavor) error {
 	return nil
 }
 
-// accept checks and notes the allocations of a machine.
+// accept checks that the allocations of a machine are on one host with room,
+// and notes them.
 func (r *replay) accept(machine int, allocations []allocation) error {
 	of, host := r.flavors[machine], allocations[0].Provider
 	free, ok := r.free[host.UUID]
@@ -238,8 +239,9 @@ func (r *replay) ask(ctx context.Context, number int, request local.Call, into a
 	return err
 }
 
-// kill sends a call, kills the server and starts it again. The first kill follows
-// the answer, which is lost. The others are at a random moment of a call.
+// kill sends a call, kills the server and starts it again. It ignores the
+// answer. The first kill follows the answer; others are at a random moment of
+// the call, or after an answer that comes earlier.
 func (r *replay) kill(ctx context.Context, request local.Call) error {
 	var moment <-chan time.Time
 	if r.killed++; r.killed > 1 {

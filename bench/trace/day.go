@@ -19,7 +19,7 @@ const (
 	bins       = daySeconds / binSeconds
 )
 
-// maxMachines is the number of consumers that a call takes.
+// maxMachines is the maximum number of consumers in a call.
 const maxMachines = 1000
 
 // flavor is the size of a machine or host: processors, and memory in MiB.
@@ -42,7 +42,7 @@ type day struct {
 // azureTrace is the lines of a folder with the trace.
 type azureTrace struct {
 	flavors          map[string]flavor
-	stays            map[string]int // bins, of machines that end before the trace
+	stays            map[string]int // bins by interval, for machines that leave before the trace ends
 	arrivals, lasted [][2]string    // time and list with commas
 }
 
@@ -77,8 +77,8 @@ func readDay(folder string) (*day, error) {
 	return &d, nil
 }
 
-// arrive adds the calls of a line. It passes the machines that end before the trace
-// to leave, with their stay in bins.
+// arrive adds the calls of a line. It calls leave for each machine that leaves
+// before the trace ends, with the machine's stay in bins.
 func (d *day) arrive(trace *azureTrace, line int, leave func(machine, stay int)) error {
 	arrivals, lasted := trace.arrivals[line], trace.lasted[line]
 	letters, ends := strings.Split(arrivals[1], ","), strings.Split(lasted[1], ",")
@@ -102,7 +102,8 @@ func (d *day) arrive(trace *azureTrace, line int, leave func(machine, stay int))
 	return nil
 }
 
-// add adds a machine, to the last call if it is like the machine before it.
+// add adds a machine: to the last call if it is like the machine before it and
+// the call has room, otherwise to a new call.
 func (d *day) add(of flavor, isLike bool) {
 	if !isLike || len(d.calls[len(d.calls)-1].machines) == maxMachines {
 		d.calls = append(d.calls, call{flavor: of})

@@ -100,7 +100,7 @@ func (t task) request() object {
 	return one
 }
 
-// maxShapes is the number of shapes that the server takes.
+// maxShapes is the maximum number of shapes that the server accepts.
 const maxShapes = 32
 
 // shapes returns the most frequent tasks as requests, with their numbers as
@@ -135,7 +135,8 @@ type sample struct {
 	took   []time.Duration
 }
 
-// run returns the share of GPUs that the tasks got, in per cent.
+// run places the tasks of the sample in an empty cloud. It returns the share of
+// GPUs that they got, in per cent.
 func (s *sample) run(ctx context.Context) (float64, error) {
 	server, client, err := s.start(ctx, s.database, fmt.Sprintf("%s_%d", strings.ToLower(s.strategy), s.seed),
 		s.clients)
@@ -257,8 +258,8 @@ func (s *sample) create(ctx context.Context, client *local.Client) (capacity int
 	return capacity, nil
 }
 
-// drawn returns the tasks in a random order, and then random ones again, until
-// they ask for enough GPUs.
+// drawn returns the tasks in a random order, and after all tasks random ones
+// again, until they ask for s.percent per cent of the capacity.
 func (s *sample) drawn(capacity int) (drawn []task) {
 	random := rand.New(rand.NewPCG(uint64(s.seed), 7))
 	shuffled := slices.Clone(s.tasks)

@@ -127,7 +127,7 @@ func amount(class string, units int) object { return object{"resourceClass": cla
 
 func inventory(class string, total int) object { return object{"resourceClass": class, "total": total} }
 
-// answer is the answer to a placing.
+// answer is the data of the answer to the mutation place.
 type answer struct{ Place struct{ Results []result } }
 
 // result is the outcome of a consumer.
@@ -147,7 +147,8 @@ type allocation struct {
 	Used          int
 }
 
-// placing returns a mutation that returns the given fields of each consumer.
+// placing returns the call of the mutation place that selects the given fields
+// of each consumer.
 func placing(fields string, input object) local.Call {
 	return local.Operation(`mutation($input: PlaceInput!) { place(input: $input) {
 		results { consumer { `+fields+` } errors { code message } } } }`, object{"input": input})
