@@ -71,8 +71,9 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 	return err
 }
 
-// changedConsumers returns the consumers that differ from the stored ones in
-// allocations or project, and the rewritten ones. It counts the others.
+// changedConsumers returns the consumers whose allocations or project differ
+// from the stored ones, and the rewritten ones. It counts the others as
+// unchanged.
 func (p *Pass) changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, all map[string]linked,
 	result *Result) (changed []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
@@ -86,8 +87,9 @@ func (p *Pass) changedConsumers(there map[string]map[use]int, stored map[string]
 	return changed
 }
 
-// withoutAllocations returns the number of stored servers, and the stored servers
-// and migrations that Placement's lists lack.
+// withoutAllocations returns the stored consumers without allocations in
+// Placement: servers as absent, and migrations as ended. present is the number
+// of all stored consumers that are servers.
 func withoutAllocations(there map[string]map[use]int, stored map[string]*client.Consumer,
 	own map[string]linked) (present int, absent, ended []string) {
 	for _, consumer := range slices.Sorted(maps.Keys(stored)) {
@@ -106,11 +108,11 @@ func withoutAllocations(there map[string]map[use]int, stored map[string]*client.
 	return present, absent, ended
 }
 
-// readAllocations returns the amounts of each consumer on each provider. It
-// reads three kinds of providers again: providers with a new generation, other
-// providers of consumers whose amounts changed there, and providers of projects
-// that may have released something. Such a project uses, besides the known
-// allocations, another amount than in the last run.
+// readAllocations returns the amounts of each consumer by provider and class.
+// It reads three kinds of providers again: providers with a new generation,
+// other providers of consumers whose amounts changed there, and providers of
+// projects that may have released something. Such a project has other
+// foreignUnits than in the last run.
 func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 	all map[string]linked) (map[string]map[use]int, error) {
 	reader := allocationReader{service: service, memory: &p.before,
@@ -183,8 +185,8 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 	return nil
 }
 
-// readThoseOf reads the allocations of the providers that some consumers use,
-// unless this run has read them.
+// readThoseOf reads the allocations of each provider with a consumer for which
+// is returns true, unless this run has read them.
 func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readProvider,
 	is func(consumer string) bool) error {
 	return each(ctx, providers, func(ctx context.Context, _ int, of *readProvider) error {
@@ -200,7 +202,8 @@ func (r *allocationReader) readThoseOf(ctx context.Context, providers []*readPro
 	})
 }
 
-// readAllocations reads the amounts of each consumer on a provider.
+// readAllocations reads the amounts of each consumer on a provider by class,
+// and the generations of the consumers.
 func (of *readProvider) readAllocations(ctx context.Context, service *endpoint, run int) error {
 	answer, err := get(ctx, service, service.ServiceURL("resource_providers", of.uuid, "allocations"), "allocations")
 	if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
@@ -215,7 +218,7 @@ func (of *readProvider) readAllocations(ctx context.Context, service *endpoint, 
 	return nil
 }
 
-// numbers returns the fields, which are whole numbers.
+// numbers returns all fields as whole numbers, 0 for any other value.
 func (r row) numbers() map[string]int {
 	numbers := make(map[string]int, len(r))
 	for field := range r {
@@ -224,8 +227,8 @@ func (r row) numbers() map[string]int {
 	return numbers
 }
 
-// projectUse returns the units in use by class, for each project with
-// consumers.
+// projectUse returns the units in use as Placement counts them, by project and
+// class, for the projects of the cloud's known consumers.
 func projectUse(ctx context.Context, service *endpoint, providers []*readProvider,
 	all map[string]linked) (map[string]map[string]int, error) {
 	projects := slices.Collect(maps.Keys(foreignUnits(nil, providers, all)))
@@ -242,8 +245,9 @@ func projectUse(ctx context.Context, service *endpoint, providers []*readProvide
 	return used, err
 }
 
-// foreignUnits returns, for each project with consumers, the units in use by
-// class that no known consumer of the cloud has.
+// foreignUnits returns the units in use that no known consumer of the cloud
+// has, by project and class, for the projects of the known consumers. It leaves
+// out 0.
 func foreignUnits(used map[string]map[string]int, providers []*readProvider,
 	all map[string]linked) map[string]map[string]int {
 	foreign := map[string]map[string]int{}
@@ -268,7 +272,7 @@ func foreignUnits(used map[string]map[string]int, providers []*readProvider,
 	return foreign
 }
 
-// usesOf returns the amounts of a consumer.
+// usesOf returns the amounts of a stored consumer.
 func usesOf(consumer *client.Consumer) map[use]int {
 	uses := map[use]int{}
 	for _, one := range consumer.Allocations {
@@ -277,11 +281,12 @@ func usesOf(consumer *client.Consumer) map[use]int {
 	return uses
 }
 
-// maxConsumers is the number of consumers in one request.
+// maxConsumers is the maximum number of consumers in one request.
 const maxConsumers = 100
 
-// writeAllocations reads the page of each consumer, and writes the allocations on
-// it. A consumer that the server refuses does not stop the others.
+// writeAllocations reads each consumer's own page in Placement, and writes its
+// allocations. The error names the consumers that the server refuses. They do
+// not stop the others.
 func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumers []string,
 	stored map[string]*client.Consumer, own map[string]linked, result *Result) error {
 	var refused []error
@@ -316,7 +321,8 @@ func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumer
 	return errors.Join(refused...)
 }
 
-// noteClaim notes the outcome of a claim, and adds its error to refused.
+// noteClaim notes the outcome of a claim in result. It returns refused, with
+// the error of the claim if it has one.
 func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *client.Consumer, name string,
 	refused []error, result *Result) []error {
 	switch {
@@ -335,8 +341,9 @@ func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *
 	return refused
 }
 
-// setAllocations makes the claims together. If the server refuses them, it makes
-// each alone. refused has an error for each claim, nil for one that succeeded.
+// setAllocations makes the claims together or, if the server refuses that, each
+// alone. A dry run makes no claim. refused has the server's refusal of each
+// claim, nil for one that succeeded. err is any other error.
 func (p *Pass) setAllocations(ctx context.Context,
 	claims []*client.ConsumerAllocationsInput) (refused []error, err error) {
 	refused = make([]error, len(claims))
@@ -363,7 +370,8 @@ func (p *Pass) setAllocations(ctx context.Context,
 }
 
 // claimFor returns a claim with the owner and the allocations of the consumer's
-// own page, or nil if the claim would change nothing.
+// own page, or nil if the claim would change nothing. A claim without
+// allocations has the stored owner.
 func claimFor(consumer string, page row, is *client.Consumer, result *Result) *client.ConsumerAllocationsInput {
 	claim, uses := claimOf(consumer, page)
 	if is == nil && len(uses) == 0 {

@@ -33,8 +33,8 @@ type Credentials struct {
 // errNoVariables means that OS_AUTH_URL is missing.
 var errNoVariables = errors.New("the OS_* variables: OS_AUTH_URL is missing")
 
-// variables is the name of the cloud that the OS_* variables name, as in OpenStack's
-// own clients. No cloud of clouds.yaml can have it.
+// variables is the name of the cloud that the OS_* variables describe, as in
+// OpenStack's own clients. No cloud of clouds.yaml can have it.
 const variables = "envvars"
 
 // OriginOf returns the origin of the things of a cloud: its name, or "openstack"
@@ -86,7 +86,8 @@ func cloudOfVariables() io.Reader {
 // ErrRefused means that Keystone does not accept credentials.
 var ErrRefused = errors.New("does not accept the credentials")
 
-// SignIn gets a token from Keystone, and renews it when a service no longer
+// SignIn gets a token from Keystone. It returns ErrRefused if Keystone does not
+// accept the credentials. The Cloud renews the token when a service no longer
 // accepts it. timeout bounds each request to the cloud after the first token.
 func (of Credentials) SignIn(ctx context.Context, timeout time.Duration) (*Cloud, error) {
 	provider, err := config.NewProviderClient(ctx, of.auth, config.WithTLSConfig(of.settings))
@@ -117,8 +118,9 @@ type Plan struct {
 	Progress func(pass *Pass, things int)
 }
 
-// Passes returns the passes of a plan over a cloud, by region and kind. It also
-// returns the passes without a service in the catalogue.
+// Passes returns the passes of a plan over a cloud, by region and kind. A pass
+// whose service the catalogue lacks is in without or, if the plan has Kinds and
+// its Regions are not "*", in passes.
 func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pass, err error) {
 	regions, isEvery := p.Regions, slices.Equal(p.Regions, []string{"*"})
 	switch {

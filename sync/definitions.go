@@ -32,8 +32,9 @@ func definitionOf(r row) Thing {
 }
 
 // followDefinitions reads the namespaces, and writes their things and their
-// contents. If the thing of a gone namespace was deleted, the namespace loses
-// the contents of the cloud. An empty namespace is then deleted.
+// contents. If the resource of a gone namespace was deleted, the namespace
+// loses the contents of the cloud. The next pass deletes it, if it is empty
+// then.
 func (p *Pass) followDefinitions(ctx context.Context, pass string, result *Result) error {
 	definitions, things, err := p.readDefinitions(ctx)
 	if err != nil {
@@ -128,16 +129,18 @@ func (p *Pass) bundle() string {
 	return origin.Scope{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name}.Key()
 }
 
-// owns reports whether a namespace of the server was imported from the cloud.
+// owns reports whether a namespace of the server came from the pass's cloud and
+// region.
 func (p *Pass) owns(one *client.Namespace) bool {
 	return one.Origin != nil && *one.Origin == p.bundle()
 }
 
-// maxDefinitions is the number of namespaces in one request.
+// maxDefinitions is the maximum number of namespaces in one request.
 const maxDefinitions = 20
 
-// writeDefinitions imports the namespaces that are new or from the cloud. It
-// does not change others. A failed import does not stop the others.
+// writeDefinitions imports the namespaces that the server lacks or that earlier
+// passes imported. It notes the others as left out. The error has the failed
+// imports. They do not stop the others.
 func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 	stored map[string]*client.Namespace, result *Result) error {
 	var fresh, followed []definition
@@ -162,7 +165,8 @@ func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 		p.importAll(ctx, client.ImportModeSkip, fresh, result))...)
 }
 
-// importAll imports namespaces, and counts them.
+// importAll imports namespaces in requests that fit, and counts them in the
+// result. The error has the failed imports.
 func (p *Pass) importAll(ctx context.Context, mode client.ImportMode, definitions []definition, result *Result) error {
 	var refused []error
 	for len(definitions) > 0 {
@@ -224,8 +228,9 @@ func (r *Result) count(name string, report *client.ImportReport) error {
 }
 
 // endDefinitions removes the contents of the cloud from the namespaces whose
-// thing was deleted. It deletes a namespace that an earlier pass has emptied,
-// unless it changes meanwhile.
+// resource was deleted. It deletes a namespace that an earlier pass has
+// emptied, unless that namespace changes meanwhile. Without things, it does
+// nothing.
 func (p *Pass) endDefinitions(ctx context.Context, things []Thing,
 	stored map[string]*client.Namespace, result *Result) error {
 	kept, err := p.origins(ctx, p.Kind, nil)
@@ -252,7 +257,8 @@ func (p *Pass) endDefinitions(ctx context.Context, things []Thing,
 	return errors.Join(refused...)
 }
 
-// deleteDefinitions deletes an empty namespace.
+// deleteDefinitions deletes an empty namespace, unless it was changed or
+// deleted meanwhile.
 func (p *Pass) deleteDefinitions(ctx context.Context, empty *client.Namespace, result *Result) error {
 	if !p.DryRun {
 		_, err := client.DeleteNamespace(ctx, p.Server,

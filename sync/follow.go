@@ -37,8 +37,8 @@ func NewFollower(server graphql.Client, passes []*Pass, random func() float64, e
 }
 
 // Follow signs in and repeats the passes of the plan until the context ends. If
-// it cannot sign in, it calls ended without a pass, and tries again every
-// minute.
+// it cannot sign in or make the passes, it calls ended without a pass, and
+// tries again every minute.
 func (p Plan) Follow(ctx context.Context, with Credentials, server graphql.Client, random func() float64, ended Ended) {
 	for ctx.Err() == nil {
 		cloud, err := with.SignIn(ctx, client.DefaultTimeout)
@@ -77,6 +77,7 @@ func (f *Follower) Run(ctx context.Context) {
 }
 
 // take makes a pass, unless another program makes it now or made it recently.
+// It returns the turn of the next pass.
 func (f *Follower) take(ctx context.Context, pass *Pass, turn origin.Turn) origin.Turn {
 	now := f.Now()
 	isRunning, lag, err := f.look(ctx, pass)
@@ -100,8 +101,8 @@ func (f *Follower) take(ctx context.Context, pass *Pass, turn origin.Turn) origi
 	return turn.End(f.Now(), outcome, f.Random())
 }
 
-// look reports whether another program makes a pass, and returns the time since
-// the last complete one.
+// look reports whether a pass over the same scope is running, and returns the
+// time since the end of the last complete one, nil for none.
 func (f *Follower) look(ctx context.Context, pass *Pass) (isRunning bool, lag *time.Duration, err error) {
 	found, err := client.ListSyncs(ctx, f.Server)
 	if err != nil {

@@ -24,8 +24,8 @@ type Kind struct {
 	microversion string
 	// lists are the paths of lists that together have all things.
 	lists []string
-	// since is the parameter that limits the lists to changes since a time. The
-	// lists then also have deleted things.
+	// since is the query parameter that limits the lists to things that changed
+	// since a time, "" for none. The lists then also have deleted things.
 	since string
 	// of is another list of the service. Each of its rows has a separate list of
 	// this kind: the id of that row replaces %s in the path, and the rows of the
@@ -33,19 +33,20 @@ type Kind struct {
 	of *Kind
 	// rows is the field of an answer with its rows.
 	rows string
-	// witness is another list of the service, whose rows have the status UNKNOWN
-	// while a part of the cloud is down. Nova leaves out the servers of such a
-	// cell from every page but the first, and its migrations from every page.
+	// witness is another list of the service, some of whose rows have the
+	// status UNKNOWN while a cell is down. Nova leaves out the servers of such
+	// a cell from every page but the first, and its migrations from every page.
 	witness *Kind
 	// joined are other lists, of any service. join gets the rows of each; a list
-	// has none if the catalogue lacks its service. It returns the function that
-	// adds the rows to the thing of a row.
+	// has none if the catalogue lacks its service. join returns the function
+	// that adds the rows to the thing of a row.
 	joined []Kind
 	join   func(joined [][]row) func(thing *Thing, of row)
-	// allEnd means that each thing sooner or later leaves the lists. So any number
-	// of things may disappear.
+	// allEnd means that each thing sooner or later leaves the lists. So the
+	// limits on gone things do not apply.
 	allEnd bool
-	// countsRows means that pages begin at an offset, a number of rows.
+	// countsRows means that a page of the lists begins at an offset, a number
+	// of rows. Pages of other kinds have a link to the next page.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
 	thing func(row row) Thing
@@ -61,7 +62,8 @@ type Thing struct {
 	Metadata                       map[string]string
 	// Capabilities are its capabilities by name. A list of values is JSON.
 	Capabilities map[string]string
-	// Private has capabilities of the origin: true if private there, false if public.
+	// Private has names of capabilities: true if private at the origin, false
+	// if public there.
 	Private map[string]bool
 	// IsUnknown means that the service could not read the row, such as a server
 	// of a cell that is down.
@@ -100,7 +102,7 @@ func (r row) named() string {
 	return r.text("id")
 }
 
-// object returns a field that is an object.
+// object returns a field that is an object, nil for any other.
 func (r row) object(field string) row {
 	object, _ := r[field].(map[string]any)
 	return object
@@ -115,7 +117,8 @@ func (r row) objects(field string) map[string]row {
 	return all
 }
 
-// strings adds the entries of an object in a field to metadata.
+// strings adds the entries of an object in a field to metadata, as put does,
+// and returns metadata.
 func (r row) strings(field string, metadata map[string]string) map[string]string {
 	object := r.object(field)
 	for key := range object {
@@ -278,8 +281,8 @@ func hypervisorOf(r row) Thing {
 }
 
 // leaves adds the values of an object to others, by their paths, as the keys of
-// Nova's ComputeCapabilitiesFilter name them: `cpu_info:topology:cores`. A list of
-// strings is sorted.
+// Nova's ComputeCapabilitiesFilter name them: `cpu_info:topology:cores`. A list
+// is added as JSON, with only its strings, sorted.
 func (r row) leaves(path string, others map[string]string) map[string]string {
 	for field := range r {
 		at := path + ":" + field
@@ -347,8 +350,9 @@ func projectOf(r row) Thing {
 		Project: r.text("id"), Metadata: metadata}
 }
 
-// aggregateOf returns the thing of a host aggregate. Its uuid is the uuid in
-// Placement. The names of its hosts are the names of their services.
+// aggregateOf returns the thing of a host aggregate. The thing's id is the uuid
+// that the aggregate also has in Placement. The metadata key hosts has the
+// names of the compute services.
 func aggregateOf(r row) Thing {
 	metadata := r.strings("metadata", map[string]string{})
 	metadata["hosts"] = asList(r.texts("hosts"))
@@ -367,9 +371,9 @@ func volumeTypeOf(r row) Thing {
 		Metadata: r.strings("extra_specs", map[string]string{})}
 }
 
-// thingOf returns the function for things of servers, volumes, shares and
-// snapshots, whose rows have the project in different fields. Only shares can be
-// public.
+// thingOf returns a function that returns the thing of a row, for several kinds
+// with similar rows. project is the field of the row with the project. Only
+// rows of shares can be public.
 func thingOf(project string) func(row) Thing {
 	return func(r row) Thing {
 		return Thing{ID: r.text("id"), Name: r.named(), Description: r.text("description"), Project: r.text(project),
@@ -377,8 +381,8 @@ func thingOf(project string) func(row) Thing {
 	}
 }
 
-// serverOf returns the thing of a server. Nova's list of all servers omits
-// deleted and softly deleted servers.
+// serverOf returns the thing of a server, or of a compute service. Nova lists
+// deleted and soft-deleted servers only in answers to changes-since.
 func serverOf(r row) Thing {
 	thing, status := thingOf("tenant_id")(r), r.text("status")
 	thing.IsUnknown, thing.isDeleted = status == "UNKNOWN", status == "DELETED" || status == "SOFT_DELETED"

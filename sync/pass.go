@@ -70,8 +70,9 @@ func (r *Result) note(effect origin.Effect, id, name string, changed ...string) 
 	r.Changes = append(r.Changes, origin.Change{Effect: effect, ForeignID: id, Name: name, Changed: changed})
 }
 
-// LeftOut is a key of a thing that the pass did not write. If Why is set, it is
-// the reason, and the part that is left out can be more than a key.
+// LeftOut is a part of a thing that the pass did not write. Key is a metadata
+// key, capability, trait or resource class. If it is empty, Why says which part
+// is left out, and why.
 type LeftOut struct{ ID, Key, Why string }
 
 // The limits of a page: a server accepts bodies of 1 MiB, and operations with
@@ -90,7 +91,8 @@ func jsonSize(texts ...string) int {
 	return len(text)
 }
 
-// fitting returns how many of the first things a page can have, at least one.
+// fitting returns how many of the first things a page can have: at least one,
+// or 0 for no things.
 func fitting(things []Thing) int {
 	objects, size := 0, 0
 	for i, thing := range things {
@@ -111,14 +113,15 @@ func fitting(things []Thing) int {
 const (
 	// endTime is the time limit of requests that outlast the context of the pass.
 	endTime = 10 * time.Second
-	// holdTime is the time between two requests that keep other passes away. A
-	// server waits for a minute.
+	// holdTime is the time between two requests that keep other passes away.
+	// Each does so for at least 30 seconds.
 	holdTime = 20 * time.Second
 )
 
-// Run runs the pass. It keeps other passes away from the kind, and writes
-// nothing else until the lists are read. After an error or the end of the
-// context, the pass counts as incomplete.
+// Run runs the pass, and keeps other passes away from the kind meanwhile. It
+// writes nothing before the lists are read. After an error or the end of the
+// context, the pass counts as incomplete. A dry run writes nothing at all, and
+// does not keep other passes away.
 func (p *Pass) Run(ctx context.Context) (Result, error) {
 	var result Result
 	pass := uuid.NewString()
@@ -166,7 +169,7 @@ func (p *Pass) goneLimits() origin.Limits {
 	return p.Limits
 }
 
-// Beyond returns the things of a dry run that are absent beyond the limits.
+// Beyond returns the changes of a dry run that are refused because of a limit.
 func (r Result) Beyond() []origin.Change {
 	return slices.DeleteFunc(slices.Clone(r.Changes), func(of origin.Change) bool {
 		return of.Effect != origin.Refused
@@ -178,7 +181,8 @@ func (p *Pass) Allow(dry Result) {
 	p.Limits = origin.Limits{Number: dry.Refused, Share: 1, Allow: dry.Seen == 0}
 }
 
-// hold keeps other passes away from the kind: it sends an empty page.
+// hold keeps other passes away from the kind: it sends an empty page. It
+// returns a takenError if another pass is running.
 func (p *Pass) hold(ctx context.Context, pass string) error {
 	_, err := client.SyncResources(ctx, p.Server,
 		&client.SyncResourcesInput{Origin: p.Origin, Region: p.Cloud.At.Region, Kind: p.Kind.Name, Pass: pass,
@@ -196,16 +200,17 @@ type takenError struct{ error }
 func (e takenError) Unwrap() error { return e.error }
 
 // holdOn is hold, but it finishes even if the context ends. Otherwise the
-// request could reach the server after the pass, and keep others away for a
-// minute.
+// request could reach the server after the end of the pass, and keep others
+// away for up to a minute.
 func (p *Pass) holdOn(ctx context.Context, pass string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
 	return p.hold(ctx, pass)
 }
 
-// holding runs a function, and keeps other passes away meanwhile. If it cannot,
-// it ends the context of the function and returns why.
+// holding runs a function, and keeps other passes away meanwhile. If that
+// fails, it ends the context of the function. If the function then fails, too,
+// holding returns the error of keeping others away instead.
 func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	var holder sync.WaitGroup
@@ -227,8 +232,8 @@ func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Co
 
 // changesOverlap is the time before the newest written change from which a pass
 // reads changes again. A change can appear later than its time, and the clocks
-// of hosts differ. A change from after the beginning of the pass does not count:
-// its clock is wrong.
+// of hosts differ. A change from after the beginning of the pass is never the
+// newest: its clock is wrong.
 const changesOverlap = 5 * time.Minute
 
 // followThings reads things, and writes their resources.
@@ -277,13 +282,14 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 type reading struct {
 	things  []Thing
 	unknown int  // rows that the service could not read
-	isWhole bool // whether these are all things, from the given number of pages
-	pages   int
+	isWhole bool // whether these are all things
+	pages   int  // number of pages with all things; 0 unless isWhole
 }
 
 // readThings reads all things, or the things that have changed since earlier
-// runs. It reads all in every 60th run, and if no thing or at least half of
-// them seem to have changed: the service may ignore the parameter.
+// runs. It reads all in a dry run and in every 60th run, and if no thing or at
+// least half of them seem to have changed: the service may ignore the
+// parameter.
 func (p *Pass) readThings(ctx context.Context) (read reading, err error) {
 	if p.Kind.since != "" && !p.DryRun && p.before.all > 0 && p.before.runs%rounds != 0 &&
 		!p.before.newest.IsZero() {
@@ -307,8 +313,9 @@ func (p *Pass) readThings(ctx context.Context) (read reading, err error) {
 	return read, err
 }
 
-// write writes sorted things page by page, or compares them in a dry run. If
-// the reading is whole, each page says that it has all things of its range.
+// write writes things, sorted by id, and the ids of deleted things page by
+// page, or compares them in a dry run. If isWhole, each page says that it has
+// all things of its range, and the ranges cover all ids.
 func (p *Pass) write(ctx context.Context, pass string, things []Thing, deleted []string, isWhole bool,
 	result *Result) error {
 	var end client.SyncDifference
@@ -346,7 +353,8 @@ func (p *Pass) write(ctx context.Context, pass string, things []Thing, deleted [
 	return nil
 }
 
-// send sends a page, and adds the difference of a dry run to the end of the pass.
+// send sends a page and returns its counts. In a dry run it also adds the
+// numbers of the page's difference to end, and the changes to the result.
 func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *client.SyncDifference,
 	result *Result) (counts client.SyncCounts, err error) {
 	if !p.DryRun {
@@ -372,7 +380,8 @@ func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *
 		Returned: page.Returned, Absent: page.Absent}, nil
 }
 
-// endDry counts the gone, refused and deleted things at the end of a dry run.
+// endDry sets the numbers of gone, refused and deleted things of a dry run. If
+// a limit is exceeded, it replaces the effect Gone by Refused.
 func (p *Pass) endDry(end client.SyncDifference, result *Result) {
 	reading := origin.Reading{Complete: true, Seen: result.Seen, Unknown: result.Unknown}
 	result.Gone = reading.Gone(end.Present, end.Gone, p.goneLimits())

@@ -47,7 +47,8 @@ func (r row) number(field string) int {
 	return int(value)
 }
 
-// texts returns a field that is a list of strings, sorted.
+// texts returns the strings in a field that is a list, sorted. It returns none
+// for any other field.
 func (r row) texts(field string) []string {
 	list, _ := r[field].([]any)
 	texts := make([]string, 0, len(list))
@@ -64,14 +65,15 @@ func (r row) texts(field string) []string {
 type memory struct {
 	runs int
 	// newest is the time of the last change that runs have written, zero for none.
-	// all is the number of things in the last whole reading. It is 0 if the next
-	// run must read all: before the first run, after a reading of one page, and
-	// after an absent thing.
+	// all is the number of things in the last whole reading. It is 0 if the
+	// next run must read all: before the first run, and after a whole reading
+	// that had fewer than two pages or found a thing absent.
 	newest time.Time
 	all    int
-	// providers are by their uuids. The generation of a provider grows with each
-	// change of its content and each claim. But releases do not increment it, nor
-	// do changes of aggregates before microversion 1.19.
+	// providers has each provider as last read, by uuid. The generation of a
+	// provider grows with each change of its content and each claim. It does
+	// not grow with releases, nor with changes of aggregates by clients that
+	// use a microversion before 1.19.
 	providers map[string]*readProvider
 	// foreign are the units in use that no known consumer has, by project and class.
 	foreign map[string]map[string]int
@@ -80,8 +82,9 @@ type memory struct {
 	rewritten map[string]bool
 }
 
-// readProvider is a provider as read at a generation: its content, or the
-// amounts of each consumer by class, and the generations of the consumers.
+// readProvider is a provider as read at a generation: either its content, or
+// its allocations, as amounts by consumer and class, with the generations of
+// the consumers.
 type readProvider struct {
 	generation string
 	run        int // that read the allocations
@@ -90,12 +93,13 @@ type readProvider struct {
 	generations map[string]int
 }
 
-// rounds is the number of runs after which everything is read again, even
+// rounds is the number of runs in which everything is read at least once, even
 // without a visible change: an hour with one run a minute.
 const rounds = 60
 
-// readProviders lists all providers, parents before children. It calls read for
-// each provider whose content may have changed since earlier runs.
+// readProviders returns all providers, parents before children. It calls read,
+// concurrently, for each provider that may have changed since the last run. It
+// leaves out providers that were deleted meanwhile.
 func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 	read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
 	rows, err := readList(ctx, service, p.Kind, p.Kind.lists[0], func(int) {})
@@ -135,7 +139,7 @@ func isTurn(uuid string, run int) bool {
 	return hash.Sum32()%rounds == uint32(run%rounds)
 }
 
-// readContent reads inventories, traits and aggregates.
+// readContent reads the inventories, traits and aggregates of a provider.
 func readContent(ctx context.Context, service *endpoint, p *readProvider) error {
 	answers := map[string]row{}
 	for _, part := range []string{"inventories", "traits", "aggregates"} {
@@ -156,7 +160,7 @@ func readContent(ctx context.Context, service *endpoint, p *readProvider) error 
 	return nil
 }
 
-// inTrees returns rows of providers with parents before children.
+// inTrees sorts rows of providers, parents before children, and returns them.
 func inTrees(rows []row) []row {
 	parents := map[string]string{}
 	for _, one := range rows {
@@ -178,14 +182,14 @@ func inTrees(rows []row) []row {
 	return rows
 }
 
-// linked is a thing's resource with its name and project, and the uuid of the
-// linked provider. keeper is the region whose host is linked to the provider of
-// the thing's id, "" for none.
+// linked is the resource of a thing: its uuid, name and project, and the uuid
+// of its provider, "" for none. keeper is another region, one of whose hosts
+// has the provider with the thing's id, "" for none.
 type linked struct{ resource, name, project, provider, keeper string }
 
-// origins returns the resources of a kind by foreign ids. completed has the end
-// of the last complete pass over the kind, by region. A host that was not seen
-// in that pass keeps no provider.
+// origins returns the resources of a kind in the region of the pass, by foreign
+// id. completed has the end of the last complete pass over the kind, by region.
+// A host that its region's pass did not see makes that region no keeper.
 func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time.Time) (map[string]linked, error) {
 	found, keepers := map[string]linked{}, map[string]string{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
@@ -233,8 +237,9 @@ func (p *Pass) completed(ctx context.Context, kind Kind) (map[string]time.Time, 
 	return completed, nil
 }
 
-// refuses reports whether too many of the present things are absent, so that
-// none may be deleted. Then it counts them as refused in the result.
+// refuses reports whether all absent things must stay, because they exceed the
+// limits or the pass read nothing. If so, it counts them as refused in the
+// result. present is the number of stored things, including absent ones.
 func (p *Pass) refuses(result *Result, present int) bool {
 	absent := result.SyncCounts.Absent
 	reading := origin.Reading{Complete: true, Seen: result.Seen}
@@ -245,9 +250,9 @@ func (p *Pass) refuses(result *Result, present int) bool {
 	return true
 }
 
-// followProviders reads the providers, and writes the changed ones. It deletes
-// a provider in the tree of a host of the cloud if the provider's own page says
-// that it does not exist, and it has no allocations and no children.
+// followProviders reads the providers, and writes the changed ones. From the
+// trees of the cloud's hosts it deletes the stored providers that no longer
+// exist, within the limits and unless they have allocations or children.
 func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) error {
 	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
@@ -290,8 +295,9 @@ func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) er
 		p.deleteProviders(ctx, providers, stored, absent, present, result))
 }
 
-// ensureNames creates missing custom traits and classes. From the providers it
-// removes standard names that the server does not know.
+// ensureNames creates missing custom traits and classes, except in a dry run.
+// It removes standard names that the server does not know from the providers,
+// and notes them as left out.
 func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Result) error {
 	traits, err := names(client.Traits(ctx, p.Server, nil, new(1000)), func(one *client.Trait) string {
 		return one.Name
@@ -350,11 +356,12 @@ func names[T any](list iter.Seq2[T, error], name func(T) string) (map[string]boo
 	return all, nil
 }
 
-// maxProviders is the number of providers in one request.
+// maxProviders is the maximum number of providers in one request.
 const maxProviders = 100
 
-// writeProviders creates providers, and updates the changed ones. A provider
-// that the server refuses does not stop the others.
+// writeProviders creates providers, and updates the changed ones. A dry run
+// only counts them. The error names the providers that the server refuses. They
+// do not stop the others.
 func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
 	absent []*client.Provider, hosts map[string]linked, result *Result) error {
 	var created []*client.CreateResourceProviderInput
@@ -470,8 +477,8 @@ func (p *Pass) createProviders(ctx context.Context,
 	return refused, nil
 }
 
-// input returns the input that creates a provider, linked to a resource if it
-// has one.
+// input returns the input that creates a provider. resource is the uuid of the
+// provider's resource, "" for none.
 func (p provider) input(resource string) *client.CreateResourceProviderInput {
 	input := &client.CreateResourceProviderInput{Name: p.name, Uuid: optional.Value(p.uuid),
 		Inventories: optional.Value(p.inventoryInputs()),
@@ -497,8 +504,9 @@ func (p provider) inventoryInputs() []*client.InventoryInput {
 	return inputs
 }
 
-// move returns the input that gives a stored provider its name, parent and
-// resource, or nil if nothing changes.
+// move returns the input that gives a stored provider the name and parent of p,
+// or nil if nothing changes. It also links the provider to its host, unless the
+// host has a provider or another region keeps this one.
 func (p provider) move(is *client.Provider, own linked) *client.UpdateResourceProviderInput {
 	input, isChanged := &client.UpdateResourceProviderInput{Provider: p.uuid}, false
 	if p.name != is.Name {
@@ -523,8 +531,8 @@ func (p provider) move(is *client.Provider, own linked) *client.UpdateResourcePr
 	return input
 }
 
-// content returns the input that gives a stored provider its inventories,
-// traits and aggregates, or nil if nothing changes.
+// content returns the input that gives a stored provider the inventories,
+// traits and aggregates of p, or nil if nothing changes.
 func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInput {
 	input, isChanged := &client.SetOnResourceProviderInput{Provider: optional.Value(p.uuid)}, false
 	has := map[string]inventory{}
@@ -547,9 +555,9 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 	return input
 }
 
-// absentProviders returns the stored providers in the trees of the cloud's hosts
-// that providers lacks, sorted. present is the number of stored providers in these
-// trees.
+// absentProviders returns the stored providers that are in the trees of the
+// cloud's hosts but not among providers, sorted by uuid. present is the number
+// of all stored providers in these trees.
 func absentProviders(providers []provider, stored map[string]*client.Provider,
 	hosts map[string]linked) (absent []*client.Provider, present int) {
 	roots := map[string]bool{}
@@ -569,9 +577,9 @@ func absentProviders(providers []provider, stored map[string]*client.Provider,
 	return absent, present
 }
 
-// deleteProviders deletes the absent providers, unless they are too many of the
-// present ones. A provider that exists after all, or has allocations or children,
-// stays.
+// deleteProviders deletes the absent providers, unless they exceed the limits.
+// A provider that exists after all, or has allocations or children, stays.
+// present is the number of stored providers, including absent ones.
 func (p *Pass) deleteProviders(ctx context.Context, providers []provider, stored map[string]*client.Provider,
 	absent []*client.Provider, present int, result *Result) error {
 	if result.SyncCounts.Absent = len(absent); p.refuses(result, present) {
@@ -599,8 +607,9 @@ func childrenOf(stored map[string]*client.Provider, providers []provider) map[st
 	return children
 }
 
-// deleteAbsent deletes providers whose own pages say that they do not exist,
-// children before parents. left is the number of children of each provider.
+// deleteAbsent deletes the absent providers that Placement still does not have,
+// children before parents. It counts the ones in use as refused. left has the
+// number of children of each provider, and shrinks with each deletion.
 func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left map[string]int, result *Result) error {
 	service, err := p.Cloud.serviceOf(ctx, p.Kind)
 	if err != nil {
@@ -649,8 +658,9 @@ func (p *Pass) deleteAbsent(ctx context.Context, absent []*client.Provider, left
 	return nil
 }
 
-// deleteProvider deletes a provider. In a dry run it only returns an error if the
-// server would refuse, given the number of children of each provider.
+// deleteProvider deletes a provider. In a dry run it deletes nothing, but
+// returns the error InUse for a provider with allocations or children. children
+// has the number of children of each provider.
 func (p *Pass) deleteProvider(ctx context.Context, one *client.Provider, children map[string]int) error {
 	if !p.DryRun {
 		_, err := client.DeleteResourceProvider(ctx, p.Server, &client.DeleteResourceProviderInput{Provider: one.Uuid})

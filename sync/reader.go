@@ -47,8 +47,8 @@ func (c *Cloud) bucket(address string) *rate.Limiter {
 }
 
 const (
-	// tries is how often a request is sent to a busy service, and how often a
-	// changing list is read.
+	// tries is how often a request to a busy service is sent at most, and how
+	// often a changing list is read at most.
 	tries = 5
 	// maxRate is the number of requests to an endpoint in a second, after a burst of as
 	// many. The first read of 10,000 hosts and 100,000 servers is 140,000 requests.
@@ -167,7 +167,8 @@ func readRows(ctx context.Context, service *endpoint, kind Kind, progress func(t
 }
 
 // each calls a function for all elements, at most maxConcurrent at the same time,
-// until a call fails or ctx ends. It returns the first error of a call.
+// until a call fails or ctx ends. It returns the first error of a call, or the
+// error of ctx.
 func each[T any](ctx context.Context, all []T, do func(ctx context.Context, i int, one T) error) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(maxConcurrent)
@@ -210,8 +211,8 @@ func readRowsOf(ctx context.Context, service *endpoint, kind Kind, progress func
 // errChanged means that a list changed, so that its next page is unknown.
 var errChanged = errors.New("the list changes faster than it can be read")
 
-// readList returns the rows of a list. It begins again if the list changes while
-// it is read.
+// readList returns the rows of a list. If the list changes while it is read,
+// readList begins again. After the last of its tries it returns errChanged.
 func readList(ctx context.Context, service *endpoint, kind Kind, list string,
 	progress func(things int)) (rows []row, err error) {
 	for range tries {
@@ -237,8 +238,9 @@ func readList(ctx context.Context, service *endpoint, kind Kind, list string,
 	return rows, err
 }
 
-// page returns a page of a list, without the rows before it, and the address of
-// the next page.
+// page returns the rows of a page that the pages before it lack, and the
+// address of the next page, "" for the last one. before has the rows of earlier
+// pages. If the list changed meanwhile, it returns errChanged.
 func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	before []row) (rows []row, next string, err error) {
 	body, err := get(ctx, service, address, kind.rows)
@@ -270,8 +272,8 @@ func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	return rows, next, err
 }
 
-// linkOf returns the address of the next page. Glance names a path, Keystone a
-// link, and the other services have a list of links.
+// linkOf returns the address of the next page, "" for none. Glance names a
+// path, Keystone a link, and the other services have a list of links.
 func linkOf(body row, kind Kind, address string) (string, error) {
 	href := cmp.Or(body.text("next"), body.object("links").text("next"))
 	links, isList := body[kind.rows+"_links"].([]any)
@@ -298,10 +300,10 @@ func linkOf(body row, kind Kind, address string) (string, error) {
 	return here.String(), nil
 }
 
-// after returns the rows of a page that the page before lacks, and the address
-// of the next page, for lists with an offset. Each page but the first begins with
+// after is page for a list with an offset. Each page but the first begins with
 // the last row of the previous page: otherwise a row was deleted meanwhile and
-// moved the others. The last page has nothing else.
+// moved the others, and after returns errChanged. A page without further rows
+// is the last.
 func after(address string, before, rows []row) ([]row, string, error) {
 	if len(before) > 0 {
 		if len(rows) == 0 || rows[0].text("id") != before[len(before)-1].text("id") {

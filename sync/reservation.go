@@ -17,10 +17,10 @@ import (
 var hostFields = strings.Fields(`id hypervisor_hostname hypervisor_type hypervisor_version service_name vcpus cpu_info memory_mb local_gb
 	status availability_zone reservable trust_id created_at updated_at`)
 
-// addReservation returns the function that adds the capabilities of Blazar's host
-// with the same name. Their names are the service's properties. A name is private
-// if the public properties lack it, because the field "private" in Blazar's
-// answers is always false.
+// addReservation returns the function that adds to a host the capabilities of
+// Blazar's host with the same name. Their names are Blazar's properties. A name
+// is private if the public properties lack it, because the field "private" in
+// Blazar's answers is always false.
 func addReservation(hosts, properties, public []row) func(host *Thing) {
 	private := map[string]bool{}
 	for _, one := range properties {
