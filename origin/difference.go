@@ -11,12 +11,14 @@ const DefaultDelay = 7 * 24 * time.Hour
 const MaxDeleted = 1000
 
 // Difference is the difference that a page and the end of its pass would make.
-// Its numbers count things in the range of the page, 0 without one.
+// Its numbers count things in the range of the page. They are 0 without a
+// range.
 type Difference struct {
 	Changes []*Change
-	// Present counts the things that are not gone before the end of the pass. Gone
-	// counts the present things that are gone afterwards, unless a limit is
-	// exceeded. Deleted counts the resources that are then gone for DefaultDelay.
+	// Present counts the things that are not gone before the end of the pass.
+	// Gone counts the present things that are gone afterwards, unless a limit
+	// is exceeded. Deleted counts the resources that have been gone for
+	// DefaultDelay and that nothing depends on.
 	Present, Gone, Deleted int
 }
 
@@ -68,9 +70,10 @@ type Limits struct {
 // after which a pass may declare the thing gone.
 const EnoughAbsences = 2
 
-// Gone returns how many things a pass declares gone: all absent things, or none
-// if they exceed a limit or the reading does not prove that they are absent.
-// present is the number of things that are not gone yet, with the absent ones.
+// Gone returns how many things a pass declares gone: absent, or 0 if the
+// reading does not prove absence. Unless limits.Allow is set, it is also 0 if
+// absent exceeds a limit or the pass read no things. present is the number of
+// things that are not gone yet, including the absent ones.
 func (r Reading) Gone(present, absent int, limits Limits) int {
 	switch {
 	case !r.ProvesAbsence():

@@ -116,9 +116,9 @@ func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan reso
 }
 
 // PlanCapabilities returns the capabilities of the origin that a resource lacks
-// or has with other values. It also returns the names that the origin no longer
-// has. current are the values of the resource by name, owned the names that the
-// origin had before.
+// or has with other values. unset are the names in owned that the resource
+// still has and the origin no longer has. current are the values of the
+// resource by name, owned the names that the origin had before.
 func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set []metadef.KeyValue, unset []string) {
 	has := map[string]bool{}
 	for _, one := range t.Capabilities {
@@ -135,7 +135,8 @@ func (t Thing) PlanCapabilities(current map[string]string, owned []string) (set 
 	return set, unset
 }
 
-// Counts are the numbers of things that a page created, changed or found absent.
+// Counts are the numbers of resources that a page created, changed or left as
+// they were, and of things that it found absent.
 type Counts struct {
 	Created, Updated, Unchanged int
 	// Returned counts the things that were gone or absent before. Each also counts

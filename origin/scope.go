@@ -18,7 +18,7 @@ const (
 	maxName      = 128  // of an origin, and of a region
 	maxKind      = 64   // of a kind
 	maxForeignID = 255  // of the id of a thing
-	maxPage      = 1000 // things in one page
+	maxPage      = 1000 // things, or absent ids, of a page; metadata items of a thing
 )
 
 // Scope is one kind of things in one region of an origin. A pass reads a scope.

@@ -40,8 +40,9 @@ const (
 
 // Look returns the turn after a look at the scope at a time. lag is the time
 // since the end of the last complete pass, nil for none. The turn waits while
-// another program makes a pass. If another program has ended a complete pass
-// after the own last one, it counts as an own one. random is from 0 to 1.
+// another program makes a pass. If another program has completed a pass since
+// this program's last one, the interval counts from the end of that pass.
+// random is from 0 to 1.
 func (t Turn) Look(now time.Time, isRunning bool, lag *time.Duration, random float64) Turn {
 	if isRunning {
 		return t.until(now.Add(spread(takenWait, random)))
