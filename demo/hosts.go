@@ -243,8 +243,8 @@ func (h host) capabilities() []metadef.KeyValue {
 	return list
 }
 
-// The aggregates besides the aggregates of racks. The resource of an aggregate
-// has the same uuid as the aggregate of its providers.
+// The aggregates besides one for each rack. The uuid of an aggregate's resource
+// is also the aggregate's uuid in placement.
 const (
 	aggregateFastStorage    = "fast-storage-clients"
 	aggregateArchiveStorage = "archive-storage-clients"

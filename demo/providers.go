@@ -133,7 +133,8 @@ func (b *builder) addNUMANode(h host, node int) {
 	}
 }
 
-// bandwidths are the resource classes of a port, one for each direction.
+// bandwidths are the resource classes of a port's bandwidth, one for each
+// direction.
 var bandwidths = []string{"NET_BW_EGR_KILOBIT_PER_SEC", "NET_BW_IGR_KILOBIT_PER_SEC"}
 
 func portName(host, device string) string {
@@ -143,8 +144,8 @@ func portName(host, device string) string {
 	return host + ":NIC Switch agent:" + device
 }
 
-// addPorts adds a provider for each network port, as a child of the agent's
-// provider.
+// addPorts adds a provider for each agent of a host's network ports, and as its
+// children one for each port.
 func (b *builder) addPorts(h host) {
 	var agents []string
 	for _, port := range h.ports {

@@ -60,8 +60,8 @@ func (b *builder) add(r store.ResourceRecord) string {
 	return r.UUID
 }
 
-// collectCustomNames collects the nonstandard traits and classes of the
-// providers.
+// collectCustomNames adds the custom traits and resource classes of the
+// providers to the demo cloud.
 func (b *builder) collectCustomNames() {
 	var traits, classes []string
 	for _, provider := range b.world.Providers {

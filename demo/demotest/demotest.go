@@ -41,7 +41,8 @@ func Open(t testing.TB, url string) *store.Store {
 	return s
 }
 
-// ServeStore serves a store until the test ends, and then closes it.
+// ServeStore serves a store until the test ends, and then closes it. It returns
+// the address of the server.
 func ServeStore(t testing.TB, s *store.Store) string {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
