@@ -94,8 +94,8 @@ func (s NamespaceStanding) refuse(field, besides string) error {
 	return problem.Refuse(problem.ErrForbidden, "%s needs %s", field, who+besides)
 }
 
-// MayGiveNamespace refuses to make another project the owner of a namespace,
-// unless the viewer may write all definitions.
+// MayGiveNamespace refuses to make a project other than the viewer's the owner
+// of a namespace, unless the viewer may write all definitions.
 func MayGiveNamespace(v access.Viewer, project string) error {
 	if v.ProjectID == project {
 		return nil

@@ -105,10 +105,10 @@ func NoteConflicts(applied []AppliedNamespace) {
 }
 
 // Matching keeps the definitions that contain search in their name, title or
-// description, ignoring case. It returns everything if the namespace itself
-// matches. Otherwise it returns matching properties, and whole objects if the
-// object or one of its properties matches, because an object is never shown in
-// part. It reports whether anything matches. An empty search keeps everything.
+// description, ignoring case, and reports whether anything matches. If the
+// namespace itself matches or search is empty, all definitions stay. Otherwise
+// only matching properties stay, and whole objects if the object or one of its
+// properties matches, because an object is never shown in part.
 func (a AppliedNamespace) Matching(search string) (AppliedNamespace, bool) {
 	wanted := text.Fold(search)
 	has := func(texts ...string) bool {

@@ -31,7 +31,7 @@ const (
 type ImportPlan struct {
 	Outcome     ImportOutcome
 	Result      *Document // the namespace after the import; nil if nothing is written
-	Differences []string  // from the namespace before to the namespace after
+	Differences []string  // from the namespace before to the one after; if skipped, to the file
 	Warnings    problem.Problems
 	Edits       []ImportEdit     // local edits that an upgrade keeps
 	Problems    problem.Problems // why the import fails

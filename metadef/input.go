@@ -32,8 +32,8 @@ type PropertyChange struct {
 	PropertyPatch
 }
 
-// ObjectPatch is a change of an object. Set Properties replace all of the
-// object's properties; if they are cleared, all properties are deleted.
+// ObjectPatch is a change of an object. If Properties is set, it replaces all
+// of the object's properties; if it is cleared, all of them are deleted.
 type ObjectPatch struct {
 	Description Change[*string]
 	Required    Change[[]string]

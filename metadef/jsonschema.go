@@ -41,8 +41,8 @@ func schemaOfProperty() text.JSON {
 		jsonvalue.Map(keywords), "additionalProperties", "false")
 }
 
-// jsonSchema returns the JSON Schema of each keyword. If nullable is set, null
-// counts as absent.
+// jsonSchema returns the JSON Schema of each keyword. If nullable is set, every
+// keyword but type may be null.
 func (t keywordTable) jsonSchema(nullable bool) []jsonvalue.Member {
 	members := make([]jsonvalue.Member, len(t))
 	for i, k := range t {

@@ -36,8 +36,8 @@ func MentionOfOne(kind NameKind, path string, name *string) Mention {
 	return Mention{Kind: kind, Path: path, Names: []string{*name}, single: true}
 }
 
-// Check adds a problem for each unknown name, and suggests the nearest name in
-// all. all must have only names that the viewer may see.
+// Check adds a problem for each unknown name, and suggests the nearest one of
+// the names in all, which must have only names that the viewer may see.
 func (m Mention) Check(problems *problem.Problems, known func(name string) bool, all []string) {
 	var spelling *text.Speller
 	for i, name := range m.Names {

@@ -178,7 +178,7 @@ func segmentsOf(rest string) []string {
 }
 
 // split splits operands at separators. Quoted operands may contain separators.
-// It trims white space around operands.
+// It trims white space around operands, and drops empty ones without quotes.
 func split(input string, separates func(rune) bool) (operands []string, problem string) {
 	skip := func(r rune) bool { return separates(r) || unicode.IsSpace(r) }
 	for left := strings.TrimLeftFunc(input, skip); left != ""; left = strings.TrimLeftFunc(left, skip) {
@@ -205,7 +205,8 @@ func split(input string, separates func(rune) bool) (operands []string, problem 
 }
 
 // unquote returns the content of the quoted string at the start of input, and
-// the rest. Without a quotation mark, it returns all of the input.
+// the rest. If input does not start with a quotation mark, operand is all of
+// it.
 func unquote(input string) (operand, after, problem string) {
 	if input == "" || input[0] != '"' {
 		return input, "", ""
@@ -238,8 +239,9 @@ func operatorHint(word string) string {
 	return ""
 }
 
-// ownOperator parses a value with an offered operator that is not one of
-// Operators. The operands are the comma-separated parts of the rest.
+// ownOperator parses a value that begins with an offered operator that is not
+// one of Operators, the longest if several match. The operands are the
+// comma-separated parts of the rest. ok is false for any other value.
 func ownOperator(value string, offered []string) (expression Expression, ok bool) {
 	value = strings.TrimSpace(value)
 	for _, operator := range offered {

@@ -21,11 +21,11 @@ func (p PropertyInput) Schema(path string) (PropertySchema, problem.Problems) {
 	return schema, slices.Concat(problems, unwritten, found)
 }
 
-// Apply changes a stored definition. It keeps keywords that the patch does not
-// name or that have no field in the API. It places new keywords in the order of
-// the keyword table. It checks the result, but ignores existing
-// problems, which can come from definition files, unless the patch sets their
-// field.
+// Apply returns a stored definition as the patch changes it, and the problems
+// of the result. Keywords that the patch does not name, or that have no field
+// in the API, stay. New keywords are placed in the order of the keyword table.
+// Problems that the stored definition has, such as from a file, do not count
+// unless the patch sets their field.
 func (p PropertyPatch) Apply(current PropertySchema, path string) (PropertySchema, problem.Problems) {
 	keywords, unwritten := p.write(current.Keywords, path)
 	schema, _, problems := ParsePropertySchema(keywords, "", path, p.Level)

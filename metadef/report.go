@@ -14,12 +14,12 @@ type ImportRequest struct {
 	Atomic bool
 	Mode   ImportMode
 	// Origin names the bundle of the documents. If a namespace came from the
-	// same origin, Skip applies the document as a three-way upgrade (PlanUpgrade),
-	// and PreferNew as PlanFollow.
+	// same origin, Skip applies the document as a three-way upgrade
+	// (PlanUpgrade), and PreferNew as PlanFollow does.
 	Origin           *string
 	IncludeProtected bool // overwrites protected namespaces, too
-	// IncludeUnloaded creates namespaces of the product's own bundle that were
-	// deleted since.
+	// IncludeUnloaded creates deleted namespaces of the product's own bundle
+	// again.
 	IncludeUnloaded bool
 	DryRun          bool // only reports the outcomes
 }
@@ -71,7 +71,7 @@ type ImportReport struct {
 	Warnings    []string
 	Errors      []string
 	Problems    []ReportProblem // the same as Errors
-	Differences []string        // from the namespace before to the namespace after, actual or planned
+	Differences []string        // from the namespace before to the one after; if skipped, to the file
 	Edits       []ImportEdit    // local edits that an upgrade keeps, by path
 }
 
@@ -94,7 +94,7 @@ type UnloadRequest struct {
 }
 
 // Check refuses a request that selects nothing, that combines All with
-// conditions, or that repeats a name.
+// conditions, or whose lists repeat a name or are too long.
 func (r UnloadRequest) Check(path string) error {
 	var problems problem.Problems
 	chosen := r.Names != nil || r.ResourceTypes != nil || r.Origin != nil

@@ -242,7 +242,7 @@ func (j *judge) isComplete(definitions []*PropertyDefinition, there map[string]s
 	})
 }
 
-// needed returns the deleted keys that remaining items require. It leaves out
+// needed returns the deleted keys that remaining items require. It ignores
 // items that are also written, and items that lacked a required key before.
 func (j *judge) needed(write MetadataWrite) []neededKey {
 	written := lists.Set(write.Items, func(item KeyValue) string { return item.Key })

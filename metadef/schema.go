@@ -112,7 +112,8 @@ func (c *checker) readProperty(value jsonvalue.Value, name, path string) Propert
 	return schema
 }
 
-// validateKeywords checks each keyword of a map on its own.
+// validateKeywords checks each keyword of a map on its own, and adds a problem
+// for each required keyword that is missing.
 func (c *checker) validateKeywords(table keywordTable, value jsonvalue.Value,
 	path string, unknown func(key string) string) {
 	for _, m := range value.Members {
@@ -148,8 +149,8 @@ func hintOf(name string) string {
 	return ""
 }
 
-// validateAgainstType checks that each keyword applies to the type, and that a
-// list defines its items.
+// validateAgainstType checks that each keyword applies to the type, and that
+// the definition of an array has the keyword items.
 func (c *checker) validateAgainstType(value jsonvalue.Value, of PropertyType, path string) {
 	for _, m := range value.Members {
 		k, ok := propertyKeywords.named(m.Key)
@@ -206,7 +207,8 @@ func (c *checker) validateTypes(members []text.JSON, of PropertyType, path strin
 
 // repaired returns a definition from a file in the stored form, with a warning
 // for each repair. It uses the key for a missing title, renames defaultValue to
-// default, and drops name and nulls.
+// default, and drops name and nulls. From a program, a missing title is also a
+// problem.
 func (c *checker) repaired(value jsonvalue.Value, name, path string) jsonvalue.Value {
 	var members []jsonvalue.Member
 	_, hasDefault := value.Member("default")

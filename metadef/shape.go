@@ -65,7 +65,7 @@ var (
 var pairsOfTexts = []text.JSON{"maxItems", jsonvalue.Number(maxEnumMembers), "items", `{"type":"string"}`}
 
 // jsonSchema returns the pairs of the shape's JSON Schema. If nullable is set,
-// null counts as absent.
+// a shape with a JSON type also allows null.
 func (s shape) jsonSchema(nullable bool) []text.JSON {
 	switch {
 	case s.is == "":
@@ -111,7 +111,7 @@ func (c *checker) validateCount(value jsonvalue.Value, path string) {
 	}
 }
 
-// validateDistinctValues checks the list of an enum.
+// validateDistinctValues checks that a list of an enum has no member twice.
 func (c *checker) validateDistinctValues(list jsonvalue.Value, path string) {
 	first := map[string]int{}
 	for i, item := range c.listItems(list, path) {

@@ -98,7 +98,7 @@ var (
 	}, func(m jsonvalue.Member) text.JSON { return m.Value.Raw }, nil}
 )
 
-// upgrade merges the three lists.
+// upgrade merges three versions of a list, member by member.
 func (p parts[T]) upgrade(c *checker, path string, base, local, shipped []T) []T {
 	was, here, now := lists.ByKey(base, p.nameOf), lists.ByKey(local, p.nameOf), lists.ByKey(shipped, p.nameOf)
 	var result []T

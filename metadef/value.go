@@ -110,8 +110,9 @@ func indexKeys(definitions []*PropertyDefinition) keyIndex {
 // keys that differ only in these.
 func alikeKey(key string) string { return strings.TrimPrefix(text.Fold(key), CapabilitiesScope) }
 
-// checkText checks a value in metadata, where all values are strings. It returns
-// the operator, by default the definition's, and the operands.
+// checkText checks a value in metadata, where all values are strings. operator
+// is the operator in the value or, without one, the default of the definition,
+// and values are the operands.
 func (s PropertySchema) checkText(value string) (operator string, values []string, violations []Violation) {
 	add := func(rule, message string) { violations = append(violations, Violation{Rule: rule, Message: message}) }
 	expression, own := ownOperator(value, s.Operators)
@@ -178,7 +179,7 @@ func (s PropertySchema) OfferedOperators() []string {
 }
 
 // plainOperator returns the default operator of a value without one: the
-// definition's first or, for an array, <in>.
+// definition's first or, for an array, <in>. It returns "" if there is neither.
 func (s PropertySchema) plainOperator() string {
 	switch {
 	case len(s.Operators) > 0:
@@ -189,8 +190,8 @@ func (s PropertySchema) plainOperator() string {
 	return ""
 }
 
-// ordersOrSearches reports whether the operand of an operator need not be a
-// valid value itself.
+// ordersOrSearches reports whether the operand of an operator needs only the
+// type of the property, and need not meet the other keywords.
 func ordersOrSearches(operator string) bool {
 	return slices.Contains([]string{"=", ">=", "<=", ">", "<", "s<", "s<=", "s>", "s>=", OperatorIn, OperatorAllIn},
 		operator)

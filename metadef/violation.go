@@ -28,7 +28,8 @@ type Violation struct {
 	isFormal bool
 }
 
-// brokenBy returns every rule of the definition that a value breaks.
+// brokenBy returns a violation for each rule of the definition that a value
+// breaks. A value of the wrong type has only the violation of type.
 func (s PropertySchema) brokenBy(value jsonvalue.Value) []Violation {
 	if !s.Type.matches(value) {
 		return []Violation{{Rule: "type", Message: s.Type.mismatch(value)}}

@@ -125,8 +125,9 @@ func (r *reader) readItems(path string) ([]Value, bool) {
 	}
 }
 
-// next enters a list or map, or skips the separator before the next member. It
-// returns more false once it has left the list or map.
+// next goes to the next member of a list or map, or enters the list or map if
+// first is set. more is false once it has left the list or map. Beyond
+// maxNesting it adds a problem, and ok is false.
 func (r *reader) next(opening, closing byte, first bool) (more, ok bool) {
 	if first {
 		_, _ = r.decoder.ReadToken() // was peeked before
@@ -147,7 +148,9 @@ func (r *reader) next(opening, closing byte, first bool) (more, ok bool) {
 	return false, true
 }
 
-// quoted reads a string at path, or the name of a member of the map at path.
+// quoted reads a string at path or, with a non-empty what, the name of a member
+// of the map at path. A string with U+0000 is a problem, whose message begins
+// with what.
 func (r *reader) quoted(path, what string) (string, bool) {
 	raw, ok := r.scalar(path)
 	if !ok {

@@ -23,7 +23,7 @@ const (
 	KindMap
 )
 
-// String returns the kind in the words of problems.
+// String returns the kind as messages name it, such as "a list".
 func (k Kind) String() string {
 	return [...]string{"nothing", "null", "a boolean", "a number", "text", "a list", "a map"}[k]
 }
