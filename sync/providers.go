@@ -189,7 +189,7 @@ type linked struct{ resource, name, project, provider, keeper string }
 
 // origins returns the resources of a kind in the region of the pass, by foreign
 // id. completed has the end of the last complete pass over the kind, by region.
-// A host that its region's pass did not see makes that region no keeper.
+// A region keeps no provider for a host that was absent from that pass.
 func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time.Time) (map[string]linked, error) {
 	found, keepers := map[string]linked{}, map[string]string{}
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {

@@ -149,8 +149,9 @@ func refuseUnknownAssociation() error {
 	return problem.Refuse(problem.ErrNotFound, "association does not exist").On("input.id")
 }
 
-// locate sets the namespace of an edit to the namespace of an association. It
-// returns ErrNotFound if the viewer may not see the association with the uuid.
+// locate sets the namespace of an edit to the namespace of an association. If
+// ref has a uuid, it returns ErrNotFound for an association that the viewer may
+// not see.
 func (s *MetadefStore) locate(ctx context.Context, e *edit, ref metadef.AssociationRef) error {
 	if ref.Name != nil {
 		e.namespace, e.named = ref.Name.Namespace, "input.association.namespace"
@@ -171,8 +172,8 @@ func (s *MetadefStore) locate(ctx context.Context, e *edit, ref metadef.Associat
 	return nil
 }
 
-// findAssociation returns all associations of a namespace, and the selected
-// one. It refuses names that several associations match.
+// findAssociation returns all associations of a namespace, and the one that ref
+// selects. It refuses a ref that selects no association or several.
 func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace,
 	ref metadef.AssociationRef) (there []*ent.ResourceTypeAssociation, found *ent.ResourceTypeAssociation, err error) {
 	there, err = associations(ctx, tx.Client()).Where(resourcetypeassociation.NamespaceID(row.ID)).All(ctx)
@@ -201,5 +202,6 @@ func findAssociation(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace,
 	return there, found, nil
 }
 
-// maxListed bounds the associations in an error about names that several match.
+// maxListed is the maximum number of associations in the error about a
+// reference that several associations match.
 const maxListed = 10

@@ -19,8 +19,8 @@ const (
 	typeKind      = string(change.ResourceType)
 )
 
-// namespaceAudiences reads the viewers of namespaces, by the rule of
-// visible.Namespaces.
+// namespaceAudiences returns the audience of each namespace by name, by the
+// rule of visible.Namespaces.
 func (s *MetadefStore) namespaceAudiences(ctx context.Context, tx *sqldb.Tx,
 	names []string) (map[string]*change.Audience, error) {
 	audiences := map[string]*change.Audience{}
@@ -53,8 +53,8 @@ func addMember(audience *change.Audience, project *string) {
 	}
 }
 
-// TypeAudiences reads the viewers of resource types, by the rule of
-// visible.ResourceTypes for members of projects.
+// TypeAudiences returns the audience of each resource type by name, by the rule
+// of visible.ResourceTypes for members of projects.
 func (s *MetadefStore) TypeAudiences(ctx context.Context, tx *sqldb.Tx,
 	names []string) (map[string]*change.Audience, error) {
 	audiences, restricted := map[string]*change.Audience{}, []string{}

@@ -10,13 +10,13 @@ import (
 
 // The audit log uses the names and values of the API.
 
-// namespaceFields returns a namespace without its contents.
+// namespaceFields returns the audit fields of a namespace without its contents.
 func namespaceFields(d *metadef.Document) sqldb.Fields {
 	return sqldb.Fields{"name": d.Name, "displayName": d.DisplayName, "description": d.Description,
 		"visibility": d.Visibility, "protected": d.Protected, "owner": d.Owner}
 }
 
-// documentFields returns a namespace with its contents.
+// documentFields returns the audit fields of a namespace with its contents.
 func documentFields(d *metadef.Document) sqldb.Fields {
 	out := namespaceFields(d)
 	out["properties"] = propertiesFields(d.Properties)
@@ -30,7 +30,7 @@ func documentFields(d *metadef.Document) sqldb.Fields {
 	return out
 }
 
-// objectFields returns an object with its properties.
+// objectFields returns the audit fields of an object with its properties.
 func objectFields(o metadef.DocumentObject) sqldb.Fields {
 	return sqldb.Fields{"name": o.Name, "description": o.Description, "required": append([]string{}, o.Required...),
 		"properties": propertiesFields(o.Properties)}
@@ -50,7 +50,7 @@ func associationFields(a *metadef.ResourceTypeAssociation) sqldb.Fields {
 	return sqldb.Fields{"resourceType": a.ResourceTypeName, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
 }
 
-// tagsFields returns all tags of a namespace, each with its parent.
+// tagsFields returns the audit field with all tags of a namespace.
 func tagsFields(rows []*ent.Tag) sqldb.Fields {
 	names := namesOfTags(rows)
 	return sqldb.Fields{"tags": lists.Map(rows, func(row *ent.Tag) sqldb.Fields { return tagFields(row, names) })}
@@ -60,7 +60,8 @@ func namesOfTags(rows []*ent.Tag) map[int64]string {
 	return lists.Index(rows, func(row *ent.Tag) (int64, string) { return row.ID, row.Name })
 }
 
-// tagFields returns a tag. names has its parent's name by row id.
+// tagFields returns the audit fields of a tag. names has the name of its parent
+// by row id.
 func tagFields(row *ent.Tag, names map[int64]string) sqldb.Fields {
 	out := sqldb.Fields{"name": row.Name, "parent": nil}
 	if row.ParentID != nil {

@@ -16,8 +16,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb/paging"
 )
 
-// Content is the contents of namespaces by row id of the namespace, each list
-// in its order.
+// Content is the contents of namespaces by row id of the namespace. Properties
+// and objects are in their stored order. Associations are sorted by type,
+// prefix and target, and tags by name.
 type Content struct {
 	associations map[int64][]*metadef.ResourceTypeAssociation
 	Properties   map[int64][]*metadef.PropertyDefinition // including properties of objects
@@ -25,8 +26,8 @@ type Content struct {
 	tags         map[int64][]*metadef.Tag
 }
 
-// contentOf reads the contents of visible namespaces, in four statements, from
-// the database or within a transaction.
+// contentOf reads the contents of namespaces, which the viewer must see, in
+// four statements, from the database or within a transaction.
 func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Content, error) {
 	var c Content
 	associations, err := associations(ctx, client).
@@ -46,8 +47,9 @@ func contentOf(ctx context.Context, client *ent.Client, namespaces []int64) (Con
 	return c, err
 }
 
-// ReadDefinitions reads the properties and objects of namespaces regardless of
-// visibility, in two statements. It converts each property row by a function.
+// ReadDefinitions sets Properties and Objects to the ones of the namespaces,
+// regardless of visibility, in two statements. property converts a property
+// row.
 func (c *Content) ReadDefinitions(
 	ctx context.Context, client *ent.Client, namespaces []int64,
 	property func(*ent.PropertyDefinition) *metadef.PropertyDefinition,
@@ -67,7 +69,8 @@ func (c *Content) ReadDefinitions(
 	return err
 }
 
-// documents reads namespaces with their contents, in four statements.
+// documents returns the documents of namespaces, in the order of rows. It reads
+// their contents in four statements.
 func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) ([]*metadef.Document, error) {
 	ids := lists.Map(rows, func(row *ent.Namespace) int64 { return row.ID })
 	held, err := contentOf(ctx, client, ids)
@@ -77,7 +80,7 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 	return lists.Map(rows, held.document), nil
 }
 
-// document returns a namespace with its contents.
+// document returns the document of a namespace with its contents.
 func (c Content) document(row *ent.Namespace) *metadef.Document {
 	document := namespaceDocument(row)
 	for _, association := range c.associations[row.ID] {
@@ -104,7 +107,7 @@ func (c Content) document(row *ent.Namespace) *metadef.Document {
 	return document
 }
 
-// namespaceDocument returns a namespace without its contents.
+// namespaceDocument returns the document of a namespace without its contents.
 func namespaceDocument(row *ent.Namespace) *metadef.Document {
 	visibility, protected, owner := access.Visibility(row.Visibility), row.Protected, row.Owner
 	return &metadef.Document{

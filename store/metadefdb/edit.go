@@ -77,8 +77,9 @@ type edit struct {
 // an invisible namespace, an insufficient role, problems that change finds with
 // the input, then problems of admit, which change calls before it writes. If
 // change returns an event, editNamespace increments the namespace's revision
-// and sets its time. A nil event means that nothing changed, or that change has
-// recorded events itself. results are pointers to variables that change sets.
+// and sets UpdatedAt. A nil event means that nothing changed, or that change
+// has recorded events itself. results are pointers to variables that change
+// sets.
 func (s *MetadefStore) editNamespace(ctx context.Context, e edit,
 	change func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error), results ...any) (*metadef.Namespace, error) {
 	if err := text.CheckAny(e.field(), e.namespace); err != nil {
@@ -160,7 +161,7 @@ func (s *MetadefStore) lockNamespace(ctx context.Context, tx *sqldb.Tx, e edit) 
 	return row, err
 }
 
-// touchNamespace increments the revision of a namespace and sets its time.
+// touchNamespace increments the revision of a namespace and sets UpdatedAt.
 func (s *MetadefStore) touchNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
 	row.Revision, row.UpdatedAt = row.Revision+1, s.Now()
 	return tx.Namespace.Update().Where(namespace.ID(row.ID)).

@@ -88,7 +88,8 @@ func (s *MetadefStore) checkExport(ctx context.Context, rows []*ent.Namespace, m
 	return nil
 }
 
-// chosenNamespaces keeps the namespaces that meet every given condition.
+// chosenNamespaces returns the predicate that keeps the namespaces that meet
+// every condition that is not nil.
 func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.Namespace {
 	typed := namespacesMatching(metadef.NamespaceFilter{ResourceTypes: resourceTypes})
 	return func(s *entsql.Selector) {
@@ -107,8 +108,8 @@ func chosenNamespaces(names, resourceTypes []string, origin *string) predicate.N
 const unloadedAtOnce = 50
 
 // UnloadNamespaces deletes namespaces with their contents, in one transaction.
-// It returns a report on each one. It refuses to delete some, such as protected
-// ones, and deletes the others.
+// It refuses to delete some, such as protected ones, and deletes the others. It
+// returns a report on each chosen namespace, and on each name without one.
 func (s *MetadefStore) UnloadNamespaces(ctx context.Context,
 	request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
 	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {

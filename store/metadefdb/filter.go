@@ -15,8 +15,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// namespacesMatching keeps the namespaces that match a filter. One association
-// must meet all conditions on associations.
+// namespacesMatching returns the predicate that keeps the namespaces that match
+// a filter. One association must meet all of the filter's conditions on
+// associations.
 func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 	return func(s *entsql.Selector) {
 		if filter.Visibility != nil {
@@ -46,8 +47,8 @@ func namespacesMatching(filter metadef.NamespaceFilter) predicate.Namespace {
 	}
 }
 
-// associationsMatching keeps the associations that match a filter, by the rule
-// of metadef.AssociationFilter.Of.
+// associationsMatching returns the predicate that keeps the associations that
+// match a filter, by the rule of metadef.AssociationFilter.Of.
 func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selector) {
 	return func(s *entsql.Selector) {
 		if filter.Namespaces != nil {
@@ -68,7 +69,8 @@ func associationsMatching(filter metadef.AssociationFilter) func(*entsql.Selecto
 	}
 }
 
-// associatedAs returns the conditions of a filter on an association.
+// associatedAs returns the predicates for the conditions of a filter on an
+// association.
 func associatedAs(s *entsql.Selector, associations *entsql.SelectTable,
 	filter metadef.NamespaceFilter) []*entsql.Predicate {
 	var conditions []*entsql.Predicate
@@ -102,9 +104,9 @@ func mentions(s *entsql.Selector, folded string) *entsql.Predicate {
 			UnionAll(those(tag.Table, tag.FieldNamespaceID, textindex.NamesOfTags)))
 }
 
-// defines holds for a namespace with a property whose name is the key, with or
-// without the prefix of an association that matches the filter. Every such name
-// is a suffix of the key, so an index finds the candidates.
+// defines holds for a namespace with a property whose name, with or without the
+// prefix of an association that matches the filter, is the key DefinesKey.
+// Every such name is a suffix of the key, so an index finds the candidates.
 func defines(s *entsql.Selector, filter metadef.NamespaceFilter) *entsql.Predicate {
 	build := entsql.Dialect(s.Dialect())
 	properties, associations := build.Table(propertydefinition.Table), build.Table(resourcetypeassociation.Table)

@@ -84,7 +84,7 @@ func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
 		OwnerWrites: s.options.OwnerWrites}.CheckImport(field)
 }
 
-// importing is an import under way.
+// importing is an import of documents that has begun.
 type importing struct {
 	*MetadefStore
 	request  metadef.ImportRequest
@@ -227,7 +227,7 @@ func (s *MetadefStore) tryImport(ctx context.Context,
 	return reports, err
 }
 
-// planned returns a report with the results of a plan.
+// planned returns a report with the results of a plan added.
 func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.ImportReport {
 	report.Outcome = plan.Outcome
 	report.Warnings = append(slices.Clone(report.Warnings), problemTexts(plan.Warnings)...)
@@ -238,8 +238,9 @@ func planned(report metadef.ImportReport, plan metadef.ImportPlan) *metadef.Impo
 }
 
 // isOfTheDatabase reports whether the refusal is due to the database or the
-// idempotency key, not to the document. Then an import fails if it is atomic or
-// has an idempotency key. A retry with the key continues at that document.
+// idempotency key, not to the document. Then an import fails if it has an
+// idempotency key, or several documents in the transaction. A retry with the
+// key continues at that document.
 func isOfTheDatabase(refusal *problem.Refusal) bool {
 	for _, kind := range []error{problem.ErrTimeout, problem.ErrUnavailable, problem.ErrOutcomeUnknown} {
 		if errors.Is(refusal.Kind, kind) {
@@ -402,8 +403,9 @@ func (s *MetadefStore) checkResultQuota(ctx context.Context, tx *sqldb.Tx,
 	return s.checkNamespaceQuota(ctx, tx, *result.Owner)
 }
 
-// baseOf returns the document that the origin last delivered. It returns nil if
-// the namespace is not from that origin, or if the document is no longer valid.
+// baseOf returns the document that the origin last delivered for a namespace.
+// It returns nil if origin is nil, if the namespace is not from that origin, or
+// if the document is no longer valid.
 func baseOf(row *ent.Namespace, origin *string) *metadef.Document {
 	if origin == nil || row.Origin == nil || *row.Origin != *origin || row.OriginDocument == nil {
 		return nil

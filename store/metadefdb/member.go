@@ -19,9 +19,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-// MembersOf returns the memberships of the namespaces, sorted by project.
-// Administrators and the owning project see all of them. Other projects see
-// only their own membership and the one of all projects.
+// MembersOf returns the memberships of each namespace by row id, sorted by
+// project. Administrators and the owning project see all of them. Other
+// projects see only their own membership and the one of all projects.
 func (s *MetadefStore) MembersOf(ctx context.Context,
 	namespaces []int64) (map[int64][]*metadef.NamespaceMember, error) {
 	rows, err := s.Ent.NamespaceMember.Query().
@@ -49,7 +49,8 @@ func visibleMembers(ctx context.Context) func(*entsql.Selector) {
 	}
 }
 
-// Standing returns the viewer's standing in a namespace with these members.
+// Standing returns the viewer's standing in a namespace. members are its
+// memberships as MembersOf returns them.
 func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace,
 	members []*metadef.NamespaceMember) metadef.NamespaceStanding {
 	standing := metadef.NamespaceStanding{Viewer: access.ViewerFrom(ctx), Owner: of.Owner,
@@ -62,8 +63,7 @@ func (s *MetadefStore) Standing(ctx context.Context, of *metadef.Namespace,
 	return standing
 }
 
-// Standings returns the viewer's standing in the namespaces that the viewer may
-// see.
+// Standings returns the viewer's standing in each visible namespace by row id.
 func (s *MetadefStore) Standings(ctx context.Context, namespaces []int64) (map[int64]metadef.NamespaceStanding, error) {
 	viewer := access.ViewerFrom(ctx)
 	build := entsql.Dialect(s.Pool.Dialect())

@@ -39,9 +39,9 @@ type namesSeenKey struct{ field string }
 
 // CheckNames returns the problems of arguments: the problems in checked and,
 // for each name that the viewer does not see, a problem that suggests the
-// nearest one. It does not look up names that already have a problem. It looks
-// up all others that are not cached in one statement, and reads the names to
-// suggest in another one.
+// nearest visible name. A list of names that already has a problem is not
+// looked up. One statement looks up the names of all other lists that are not
+// cached, and another one reads the names to suggest.
 func (s *MetadefStore) CheckNames(ctx context.Context, checked error, mentions ...metadef.Mention) error {
 	problems, ok := problem.Of(checked)
 	if !ok {

@@ -67,7 +67,7 @@ func refuseTaken(name, field string) *problem.Refusal {
 	return problem.Refuse(problem.ErrAlreadyExists, "namespace %q already exists", name).On(field)
 }
 
-// setFields copies the changeable fields of a document to a row.
+// setFields copies the fields of a document, without its contents, to a row.
 func setFields(row *ent.Namespace, to *metadef.Document) {
 	row.Name, row.Title, row.Description = to.Name, text.OrEmpty(to.DisplayName), to.Description
 	row.DisplayName = cmp.Or(row.Title, row.Name)
@@ -75,7 +75,7 @@ func setFields(row *ent.Namespace, to *metadef.Document) {
 	row.SearchKey = text.SearchKey(row.Name, row.Title, text.OrEmpty(row.Description))
 }
 
-// writeNamespace stores the changeable fields of a row.
+// writeNamespace stores the fields of a row that setFields sets.
 func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
 	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).
 		SetTitle(row.Title).SetDisplayName(row.DisplayName).
@@ -128,7 +128,7 @@ func (s *MetadefStore) removeNamespaces(ctx context.Context, tx *sqldb.Tx, rows 
 	return s.noteUnloaded(ctx, tx, rows)
 }
 
-// DeleteNamespaceContents deletes all properties, objects or tags of a
+// DeleteNamespaceContents deletes all contents of the given kinds from a
 // namespace. Properties means the namespace's own properties. Deleting objects
 // deletes their properties, too.
 func (s *MetadefStore) DeleteNamespaceContents(ctx context.Context, name string, kinds []metadef.ContentKind,

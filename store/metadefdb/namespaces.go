@@ -38,8 +38,8 @@ func (s *MetadefStore) Namespaces(ctx context.Context, filter metadef.NamespaceF
 		visible.Namespaces(ctx), namespacesMatching(filter))
 }
 
-// namespacePosition returns a function for the position of a namespace under an
-// order.
+// namespacePosition returns a function that returns the position of a namespace
+// under an order: its sort key and, for ties, its uuid.
 func namespacePosition(order page.Order) func(*ent.Namespace) (key any, tie string) {
 	return func(row *ent.Namespace) (any, string) {
 		return namespaceKey(order, row.DisplayName, row.Name, row.CreatedAt, row.UpdatedAt), row.UUID
@@ -61,12 +61,12 @@ func NamespaceCursor(n *metadef.Namespace, order page.Order) string {
 	return paging.CursorAt(order.Of("namespaces"), key, n.UUID)
 }
 
-// CountNamespaces returns the total number of namespaces in Namespaces.
+// CountNamespaces returns the number of namespaces on all pages of Namespaces.
 func (s *MetadefStore) CountNamespaces(ctx context.Context, filter metadef.NamespaceFilter) (int, error) {
 	return namespaceTable.Count(ctx, s.DB, visible.Namespaces(ctx), namespacesMatching(filter))
 }
 
-// NamespaceNamed returns the namespace with a name, or ErrNotFound.
+// NamespaceNamed returns the visible namespace with a name, or ErrNotFound.
 func (s *MetadefStore) NamespaceNamed(ctx context.Context, name string) (*metadef.Namespace, error) {
 	if err := text.CheckAny("name", name); err != nil {
 		return nil, err

@@ -161,7 +161,8 @@ func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
 	return object, in, err
 }
 
-// objectDocument returns an object with its properties.
+// objectDocument returns a stored object and its properties as a document has
+// them.
 func objectDocument(row *ent.ObjectDefinition, properties []*ent.PropertyDefinition) metadef.DocumentObject {
 	object := metadef.DocumentObject{Name: row.Name, Description: row.Description,
 		Required: nilIfEmpty(sqldb.TextList(row.Required))}

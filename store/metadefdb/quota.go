@@ -34,7 +34,8 @@ func (s *MetadefStore) checkNamespaceQuota(ctx context.Context, tx *sqldb.Tx, ow
 	return nil
 }
 
-// checkCount refuses more objects of a kind than a namespace may have.
+// checkCount refuses a namespace with more than PropertiesPerNamespace members
+// of one kind. The message calls them what.
 func (s *MetadefStore) checkCount(what string, count int) error {
 	if most := s.options.PropertiesPerNamespace; count > most {
 		return problem.Refuse(problem.ErrQuotaExceeded,
@@ -60,7 +61,7 @@ func checkOfType(associations []metadef.DocumentAssociation) error {
 	return nil
 }
 
-// checkSize refuses a definition that is too large.
+// checkSize refuses a definition with more bytes than DefinitionSize.
 func (s *MetadefStore) checkSize(field string, definition text.JSON) error {
 	if most := s.options.DefinitionSize; len(definition) > most {
 		return problem.Refuse(problem.ErrQuotaExceeded,

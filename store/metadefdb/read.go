@@ -43,8 +43,8 @@ func (s *MetadefStore) PropertiesByUUID(ctx context.Context,
 	})
 }
 
-// PropertiesOf returns the properties of the namespaces themselves, in their
-// order.
+// PropertiesOf returns the properties of each visible namespace by its row id,
+// without the properties of objects, in their stored order.
 func (s *MetadefStore) PropertiesOf(ctx context.Context,
 	namespaces []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldNamespaceID, namespaces),
@@ -55,8 +55,9 @@ func (s *MetadefStore) PropertiesOf(ctx context.Context,
 	})
 }
 
-// PropertiesOfObjects returns the properties of the objects, in their order. It
-// does not set Required; metadef.PropertiesOfObject does.
+// PropertiesOfObjects returns the properties of each visible object by its row
+// id, in their stored order. It does not set Required;
+// metadef.PropertiesOfObject does.
 func (s *MetadefStore) PropertiesOfObjects(ctx context.Context,
 	objects []int64) (map[int64][]*metadef.PropertyDefinition, error) {
 	rows, err := propertyTable.All(ctx, s.DB, paging.Among(propertydefinition.FieldObjectID, objects),
@@ -82,7 +83,8 @@ func (s *MetadefStore) ObjectsByUUID(ctx context.Context,
 	return paging.ByID(rows, err, "objects", objectNoun, func(row *ent.ObjectDefinition) string { return row.UUID })
 }
 
-// ObjectsOf returns the objects of each namespace by its row id, in their order.
+// ObjectsOf returns the objects of each visible namespace by its row id, in
+// their stored order.
 func (s *MetadefStore) ObjectsOf(ctx context.Context,
 	namespaces []int64) (map[int64][]*metadef.ObjectDefinition, error) {
 	rows, err := objectTable.All(ctx, s.DB, paging.Among(objectdefinition.FieldNamespaceID, namespaces),
@@ -105,14 +107,16 @@ func (s *MetadefStore) TagsByUUID(ctx context.Context, uuids []string) (map[stri
 	return paging.ByID(rows, err, "tags", tagNoun, func(row *ent.Tag) string { return row.UUID })
 }
 
-// TagsOf returns the tags of the namespaces, sorted by name, ignoring case.
+// TagsOf returns the tags of each visible namespace by its row id, sorted by
+// name, ignoring case.
 func (s *MetadefStore) TagsOf(ctx context.Context, namespaces []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := tagTable.All(ctx, s.DB, paging.Among(tag.FieldNamespaceID, namespaces), visible.InNamespaces(ctx),
 		sqldb.Where(tag.ByNameKey(), tag.ByID()))
 	return paging.ByParent(rows, err, "tags", tagNoun, func(row *ent.Tag) int64 { return row.NamespaceID })
 }
 
-// TagsBelow returns the children of the tags, sorted by name, ignoring case.
+// TagsBelow returns the visible children of each tag by its row id, sorted by
+// name, ignoring case.
 func (s *MetadefStore) TagsBelow(ctx context.Context, parents []int64) (map[int64][]*metadef.Tag, error) {
 	rows, err := tagTable.All(ctx, s.DB, paging.Among(tag.FieldParentID, parents), visible.InNamespaces(ctx),
 		sqldb.Where(tag.ByNameKey(), tag.ByID()))
@@ -128,8 +132,8 @@ func (s *MetadefStore) AssociationsByUUID(ctx context.Context,
 	})
 }
 
-// AssociationsOf returns the associations of the namespaces, sorted by type,
-// prefix and target.
+// AssociationsOf returns the associations of each visible namespace by its row
+// id, sorted by type, prefix and target.
 func (s *MetadefStore) AssociationsOf(ctx context.Context,
 	namespaces []int64) (map[int64][]*metadef.ResourceTypeAssociation, error) {
 	rows, err := associations(ctx, s.Ent).Where(paging.Among(resourcetypeassociation.FieldNamespaceID, namespaces)).
@@ -139,14 +143,13 @@ func (s *MetadefStore) AssociationsOf(ctx context.Context,
 	})
 }
 
-// associations queries the associations in visible namespaces, with the names
-// of their types.
+// associations returns a query for the associations in visible namespaces, with
+// the names of their types, sorted by type, prefix and target.
 func associations(ctx context.Context, client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	return namedAssociations(client).Where(visible.InNamespaces(ctx))
 }
 
-// namedAssociations queries associations with the names of their types,
-// regardless of visibility.
+// namedAssociations returns the query of associations regardless of visibility.
 func namedAssociations(client *ent.Client) *ent.ResourceTypeAssociationQuery {
 	query := client.ResourceTypeAssociation.Query()
 	query.Modify(func(s *entsql.Selector) {

@@ -14,8 +14,8 @@ import (
 )
 
 // The store keeps definitions in memory (store/resident), because requests read
-// them often and change them rarely. Each writer waits until memory shows its
-// commit.
+// them often and change them rarely. Each writer waits until memory has its
+// commit, or returns an error if memory cannot be updated.
 //
 //   - A reading at one instant gets the definitions of that instant.
 //   - Every other reader gets the definitions that the process has in memory.
@@ -31,8 +31,8 @@ import (
 // DefaultResidentBytes is the default maximum memory for definitions, in bytes.
 const DefaultResidentBytes = 256 << 20
 
-// keepDefinitions prepares the copy of definitions in memory. Once loaded, the
-// copy follows commits.
+// keepDefinitions prepares the copy of definitions in memory, which is empty
+// until LoadDefinitions. From then on it follows commits.
 func (s *MetadefStore) keepDefinitions() {
 	s.memory = resident.New(s.DB, resident.Domain[definitions]{
 		Name:    "definitions",
@@ -62,16 +62,17 @@ func (s *MetadefStore) ReloadDefinitions(ctx context.Context) error {
 	return s.memory.Load(ctx)
 }
 
-// FollowDefinitions updates the definitions in memory to the committed ones.
+// FollowDefinitions updates the definitions in memory to all commits from
+// before the call.
 func (s *MetadefStore) FollowDefinitions(ctx context.Context) error { return s.memory.CatchUp(ctx) }
 
 // ShowDefinitions updates the definitions in memory until they include the
-// given committed transactions, or all that committed before the call if nil.
+// given committed transactions; nil means all that committed before the call.
 func (s *MetadefStore) ShowDefinitions(ctx context.Context, transactions []changelog.TransactionID) error {
 	return s.memory.Show(ctx, transactions)
 }
 
-// namesIn returns the names of the namespaces and types in notes.
+// namesIn returns the names of the namespaces and types in notes, each once.
 func namesIn(notes []changelog.Note) (namespaces, types []string) {
 	for _, note := range notes {
 		if note.Kind == namespaceKind {

@@ -31,7 +31,7 @@ func (s *MetadefStore) ResourceTypes(ctx context.Context, filter metadef.Resourc
 	}, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
 }
 
-// CountResourceTypes returns the total number of resource types in
+// CountResourceTypes returns the number of resource types on all pages of
 // ResourceTypes.
 func (s *MetadefStore) CountResourceTypes(ctx context.Context, filter metadef.ResourceTypeFilter) (int, error) {
 	return typeTable.Count(ctx, s.DB, visible.ResourceTypes(ctx), resourceTypesMatching(filter))
@@ -45,7 +45,8 @@ func resourceTypesMatching(filter metadef.ResourceTypeFilter) predicate.Resource
 	}
 }
 
-// ResourceTypeNamed returns the resource type with a name, or ErrNotFound.
+// ResourceTypeNamed returns the visible resource type with a name, or
+// ErrNotFound.
 func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*metadef.ResourceType, error) {
 	if err := text.CheckAny("name", name); err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func (s *MetadefStore) ResourceTypeNamed(ctx context.Context, name string) (*met
 	return resourceTypeNoun(row), nil
 }
 
-// ResourceTypeRow returns the row of the resource type with a name, or
+// ResourceTypeRow returns the row of the visible resource type with a name, or
 // ErrNotFound for the input field that has the name.
 func ResourceTypeRow(ctx context.Context, tx *sqldb.Tx, field, name string) (*ent.ResourceType, error) {
 	row, err := tx.ResourceType.Query().Where(visible.ResourceTypes(ctx), resourcetype.Name(name)).Only(ctx)

@@ -34,8 +34,9 @@ func (s *MetadefStore) CheckAssociationFilter(ctx context.Context, filter metade
 	return s.CheckNames(ctx, filter.Check(), filter.Mentions("filter")...)
 }
 
-// AssociationsOfTypes returns a page of the associations of each resource type
-// that match a filter, oldest first. They have no ResourceTypeName.
+// AssociationsOfTypes returns a page of each resource type's visible
+// associations that match a filter, oldest first. They have no
+// ResourceTypeName.
 func (s *MetadefStore) AssociationsOfTypes(ctx context.Context, types []int64, filter metadef.AssociationFilter,
 	request page.Request) (map[int64]page.Page[*metadef.ResourceTypeAssociation], error) {
 	pages, err := s.associationPaging(ctx, filter, request)
@@ -72,8 +73,8 @@ func (s *MetadefStore) AssociationsOfTypesBehind(ctx context.Context, types []in
 	return lists.Set(rows, typeOfAssociation), nil
 }
 
-// CountAssociationsOfTypes returns the number of associations of each resource
-// type that match a filter.
+// CountAssociationsOfTypes returns the number of each resource type's visible
+// associations that match a filter. A type without any is missing.
 func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int64,
 	filter metadef.AssociationFilter) (map[int64]int, error) {
 	if err := s.CheckAssociationFilter(ctx, filter); err != nil {
@@ -84,8 +85,8 @@ func (s *MetadefStore) CountAssociationsOfTypes(ctx context.Context, types []int
 		associationsMatching(filter))
 }
 
-// NamespacesOfTypes returns a page of the namespaces that are associated with
-// each resource type, without duplicates.
+// NamespacesOfTypes returns a page of the visible namespaces that are
+// associated with each resource type, without duplicates.
 func (s *MetadefStore) NamespacesOfTypes(ctx context.Context, types []int64, order page.Order,
 	request page.Request) (map[int64]page.Page[*metadef.Namespace], error) {
 	pages, err := paging.New("namespaces", namespaceOrders, order, request)
@@ -141,8 +142,8 @@ func (s *MetadefStore) NamespacesOfTypesBehind(ctx context.Context, types []int6
 	return lists.Set(slices.Collect(maps.Keys(counts)), lists.Itself), err
 }
 
-// CountNamespacesOfTypes returns the number of namespaces that are associated
-// with each resource type.
+// CountNamespacesOfTypes returns the number of visible namespaces that are
+// associated with each resource type. A type without any is missing.
 func (s *MetadefStore) CountNamespacesOfTypes(ctx context.Context, types []int64) (map[int64]int, error) {
 	return s.namespaceCounts(ctx, types, func(*entsql.Selector) {})
 }

@@ -122,7 +122,7 @@ func (s *MetadefStore) UpdateResourceType(ctx context.Context,
 }
 
 // renamedType returns the name and the protection of a resource type after a
-// change. It refuses to change either for a built-in type.
+// change. It refuses to rename a built-in type or to end its protection.
 func renamedType(row *ent.ResourceType, input metadef.ResourceTypeChange) (name string, protected bool, err error) {
 	var problems problem.Problems
 	name, protected = metadef.RenamedAs(&problems, "input.newName", row.Name, input.NewName),
@@ -159,7 +159,7 @@ func (s *MetadefStore) lockNamespacesOfType(ctx context.Context, tx *sqldb.Tx, n
 
 // renamedWithin increments the revisions of the locked namespaces that are
 // associated with a renamed resource type, because their documents contain its
-// name.
+// name. It returns ErrRetry if other namespaces are associated with it now.
 func (s *MetadefStore) renamedWithin(ctx context.Context, tx *sqldb.Tx,
 	row *ent.ResourceType, within []*ent.Namespace) error {
 	count, err := tx.Namespace.Query().
@@ -262,11 +262,11 @@ type typeOrigin int
 const (
 	BuiltInType  typeOrigin = iota // from the product, which protects it
 	DeclaredType                   // declared explicitly
-	impliedType                    // named by an association, perhaps of a private namespace
+	impliedType                    // named by an association, resource or capability, perhaps a private one
 )
 
-// InsertResourceTypes creates the resource types that do not exist yet. It notes
-// all of the names as created.
+// InsertResourceTypes creates the resource types that do not exist yet. It
+// notes all names as created, even the existing ones.
 func (s *MetadefStore) InsertResourceTypes(ctx context.Context, tx *sqldb.Tx, names []string, origin typeOrigin) error {
 	if len(names) == 0 {
 		return nil

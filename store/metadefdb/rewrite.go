@@ -111,7 +111,7 @@ func idsOf[Row any](rows map[string]*Row, id func(*Row) int64) []int64 {
 	return ids
 }
 
-// writeObject updates a row to an object, if they differ.
+// writeObject updates a row to an object and its position, if they differ.
 func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, object metadef.DocumentObject,
 	position int, now time.Time) error {
 	required := sqldb.JSONOf(object.Required)

@@ -30,11 +30,12 @@ type RulesKey struct {
 	ProjectID string
 }
 
-// RulesFor returns the rules for resources, made from the namespaces that their
-// projects see. It hides definitions that the viewer does not see. If target is
+// RulesFor returns the rules of each key, made from the namespaces that its
+// project sees. It hides definitions that the viewer does not see. If target is
 // not nil, only associations with that properties target count; "" means
-// without one. It uses the definitions in memory if there are some and client is
-// not a transaction. Otherwise it sends five statements for any number of keys.
+// without one. It uses the definitions in memory if there are some and client
+// is not a transaction. Otherwise it sends five statements for any number of
+// keys.
 func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey,
 	target *string) (map[RulesKey]*metadef.Rules, error) {
 	if client == s.Ent {
@@ -219,9 +220,9 @@ func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, t
 	return ids, nil
 }
 
-// TypeNamed returns the row id of the resource type with a name, or ErrNotFound
-// at a field. It sends a statement unless definitions in memory show that the
-// viewer knows the type.
+// TypeNamed returns the row id of the visible resource type with a name, or
+// ErrNotFound at a field. It sends a statement unless definitions in memory
+// show that the viewer knows the type.
 func (s *MetadefStore) TypeNamed(ctx context.Context, name, field string) (int64, error) {
 	if err := text.CheckAny(field, name); err != nil {
 		return 0, err

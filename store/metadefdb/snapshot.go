@@ -181,8 +181,8 @@ func applyInOrder(links []definedLink) []metadef.AppliedNamespace {
 	return applied
 }
 
-// rulesFor returns the rules for resources, made from the namespaces that their
-// projects see. It returns nil if a type is unknown.
+// rulesFor returns the rules of each key, made from the namespaces that its
+// project sees. It returns nil if the definitions lack the type of a key.
 func (d *definitions) rulesFor(viewer access.Viewer, keys []RulesKey, target *string) map[RulesKey]*metadef.Rules {
 	rules := make(map[RulesKey]*metadef.Rules, len(keys))
 	for _, key := range keys {

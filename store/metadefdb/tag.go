@@ -45,7 +45,7 @@ func (s *MetadefStore) Tags(ctx context.Context, search string, request page.Req
 		visible.InNamespaces(ctx), tagsNamedLike(search))
 }
 
-// CountTags returns the total number of tags in Tags.
+// CountTags returns the number of tags on all pages of Tags.
 func (s *MetadefStore) CountTags(ctx context.Context, search string) (int, error) {
 	return tagTable.Count(ctx, s.DB, visible.InNamespaces(ctx), tagsNamedLike(search))
 }
@@ -58,7 +58,7 @@ func tagsNamedLike(search string) predicate.Tag {
 }
 
 // CountTagged returns the number of visible resources that carry each of the
-// tags, by tag id.
+// visible tags, by row id of the tag.
 func (s *MetadefStore) CountTagged(ctx context.Context, tags []int64) (map[int64]int, error) {
 	return tagTable.CountBy(ctx, s.DB, tag.FieldID, paging.Among(tag.FieldID, tags),
 		visible.InNamespaces(ctx), func(selector *entsql.Selector) {
@@ -135,7 +135,8 @@ func refuseTagTaken(name, in, field string) error {
 		in).On(field)
 }
 
-// UpdateTag changes the name or the parent of a tag.
+// UpdateTag changes the name and the parent of a tag, each only if input sets
+// it.
 func (s *MetadefStore) UpdateTag(ctx context.Context,
 	input metadef.TagChange) (changed *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "updateTag", namespace: input.Namespace, revision: input.Revision}
@@ -206,7 +207,7 @@ func findTag(
 	return there, found, err
 }
 
-// DeleteTag deletes a tag. Its children have no parent then.
+// DeleteTag deletes a tag. Its children stay, without a parent.
 func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string,
 	revision *int) (deleted *metadef.Tag, in *metadef.Namespace, err error) {
 	e := edit{mutation: "deleteTag", namespace: namespace, revision: revision, deletes: true}

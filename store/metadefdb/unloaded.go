@@ -37,7 +37,7 @@ func (s *MetadefStore) noteUnloaded(ctx context.Context, tx *sqldb.Tx, rows []*e
 	}), tx.UnloadedNamespace.CreateBulk)
 }
 
-// isUnloaded selects the notes about namespaces of a bundle.
+// isUnloaded returns the predicate for the notes about namespaces of a bundle.
 func isUnloaded(origin string, names ...string) predicate.UnloadedNamespace {
 	return unloadednamespace.And(unloadednamespace.Origin(origin), paging.Among(unloadednamespace.FieldName, names))
 }
