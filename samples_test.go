@@ -50,7 +50,8 @@ type sample struct {
 // TypeScript and Go are parts of programs that client tests run:
 // client/documented_test.go, clients/typescript/scripts/documented.mjs and
 // web/testdata/clients/urql.mjs.
-var languages = []string{"graphql", "sh", "bash", "console", "json", "yaml", "python", "js", "ts", "go", "sql", "ini", "text"}
+var languages = []string{"graphql", "sh", "bash", "console", "json", "yaml", "python", "js", "ts", "go", "sql", "ini",
+	"text"}
 
 // samplePages returns the pages without generated parts.
 func samplePages(t *testing.T) map[string]string {

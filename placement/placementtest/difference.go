@@ -115,7 +115,8 @@ func differenceOfProviders(p, other *placement.Provider) string {
 			continue
 		}
 		if !reflect.DeepEqual(first.Interface(), second.Interface()) {
-			return fmt.Sprintf("%s is %v in the first and %v in the second", x.Type().Field(i).Name, first.Interface(), second.Interface())
+			return fmt.Sprintf("%s is %v in the first and %v in the second",
+				x.Type().Field(i).Name, first.Interface(), second.Interface())
 		}
 	}
 	return ""

@@ -171,7 +171,7 @@ var faults = []fault{
 	{"INSERT INTO audit_events (user_id, project_id, action, kind, key, after, created_at) SELECT 'u', '', 'a', 'Trait', 'k', '{', created_at FROM consumers WHERE id = 1", "audit_events",
 		"the content of an audit event"},
 	{"INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at) SELECT 'r', 'f', '', 'f', '', '{', created_at FROM consumers WHERE id = 1", "idempotency_keys", "a stored result"},
-	{"INSERT INTO syncs (origin, region, kind, failure) VALUES ('o', 'r', 'k', 'f')", "syncs", "a sync has a time and a reason"},
+	{"INSERT INTO syncs (origin, region, kind, failure) VALUES ('o', 'r', 'k', 'f')", "syncs", "a sync has a time"},
 	{"INSERT INTO place_refusals (consumer, project_id, refused_at, refusal) SELECT 'x', 'p', created_at, '{}' FROM consumers WHERE id = 1", "place_refusals", "consumer is a uuid"},
 	{"UPDATE resources SET resource_type_id = (SELECT id FROM resource_types WHERE name = 'OS::Manila::ShareExportLocation') WHERE id = (SELECT MIN(id) FROM resources WHERE parent_id IS NULL)",
 		"resources", "the parent of a resource of the type OS::Manila::ShareExportLocation"},
