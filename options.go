@@ -284,7 +284,7 @@ func webOptions(options cli.ServeOptions) (web.Options, error) {
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil || prefix.Addr().Is4In6() { // addresses are compared unmapped
 			errs = append(errs,
-				fmt.Errorf("%s: %q is not a network such as 10.0.0.0/8 or fd00::/8", options.Named("trusted-proxy"), network))
+				fmt.Errorf("%s: %q is not a network such as 10.0.0.0/8", options.Named("trusted-proxy"), network))
 		}
 		settings.TrustedProxies = append(settings.TrustedProxies, prefix.Masked())
 	}

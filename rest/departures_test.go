@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"regexp"
@@ -95,13 +96,27 @@ var departures = map[string]struct{ usual, strict []step }{
 		{"admin", "GET", "/reservation/v1/physical:host/properties?detail=false&all=0", "", "", 200, "!values"},
 		{"admin", "GET", "/reservation/v1/physical:host/properties?detail=1&all=1", "", "", 200, "values"},
 	}},
+	"A first claim that fails": {usual: []step{
+		{"admin", "PUT", providerURL + "/inventories",
+			`{"resource_provider_generation":1,"inventories":{"VCPU":{"total":1}}}`, "1.39", 200, ""},
+		{"admin", "PUT", consumerURL, claimOf(2), "1.28", 409, ""},
+		{"admin", "GET", consumerURL, "", "1.28", 200, `{"allocations":{}}`},
+		{"admin", "PUT", consumerURL, claimOf(1), "1.28", 204, ""},
+	}},
 	"A `Content-Length` that is not a number": {}, // departures.txt of tools/openstack names it; Go's server answers
 }
 
 var (
 	providerURL = "/placement/resource_providers/" + storetest.UUID(1)
 	shareURL    = "/share/v2/shares/" + storetest.UUID(2) + "/metadata"
+	consumerURL = "/placement/allocations/" + storetest.UUID(9)
 )
+
+// claimOf is the body of a first claim of processors.
+func claimOf(processors int) string {
+	return fmt.Sprintf(`{"allocations":{%q:{"resources":{"VCPU":%d}}},"consumer_generation":null,`+
+		`"project_id":"red","user_id":"u"}`, storetest.UUID(1), processors)
+}
 
 // both are the same requests to usual and to strict doors.
 func both(steps ...step) struct{ usual, strict []step } {
