@@ -69,7 +69,7 @@ func (h *help) begin(usage, text string) {
 // entry is a line of a help text, below the title of its group.
 type entry struct{ group, form, help string }
 
-// entries writes lines below the titles of their groups. A group stands at the
+// entries writes lines below the titles of their groups. A group is at the
 // place of its first line.
 func (h *help) entries(all []entry) {
 	rows := lists.Group(all, func(one entry) (string, entry) { return one.group, one })

@@ -196,7 +196,7 @@ func (b *batcher) add(need *relocation, consumer int32, occupied []claimKey) {
 
 // batchesOf returns the batches of the loss of trees. Before has its batches from
 // before the last holdings.replace, which changed the consumers in moved. If
-// before is nil, batchesOf lists all consumers anew.
+// before is nil, batchesOf lists all consumers again.
 func (h *holdings) batchesOf(trees map[*providerTree]bool, before []batch) []batch {
 	b, fresh := batcher{[]batch{}}, []evacuee(nil)
 	if before == nil {

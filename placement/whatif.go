@@ -112,7 +112,7 @@ type draft struct {
 	visited   int // number of providers below removed and disabled providers
 }
 
-// change makes one change, or returns its problems and makes none of it.
+// change makes one change. If the change has problems, it only returns these.
 func (d *draft) change(path string, c *WhatIfChange) []Problem {
 	switch {
 	case c.AddProvider != nil:
