@@ -157,13 +157,13 @@ func (g gauges) set(name, help string, value float64, labels ...string) {
 	g.of[name].With(named).Set(value)
 }
 
-// setIncomplete sets the gauge that is 1 if a list has more rows than its bound.
+// setIncomplete sets the gauge that is 1 if a list was cut.
 func (g gauges) setIncomplete(list string, isIncomplete bool) {
 	value := 0.0
 	if isIncomplete {
 		value = 1
 	}
-	g.set("incomplete", "1 if the list has more rows than its bound, else 0.", value, "list", list)
+	g.set("incomplete", "1 if the list, or the scan for it, was cut at its maximum, else 0.", value, "list", list)
 }
 
 // addCapacity adds the capacity by resource class, and by aggregate and class.

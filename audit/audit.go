@@ -15,7 +15,7 @@ type Event struct {
 	CreatedAt time.Time
 	UserID    string
 	ProjectID string
-	Action    string     // the name of the mutation
+	Action    string     // the name of the mutation, or releaseHold
 	Kind      Kind       // the type of the changed object
 	Key       string     // the object's name or uuid
 	Before    *text.JSON // nil for a new object

@@ -295,7 +295,7 @@ func withoutPassword(text string) string {
 	}
 	of.RawQuery = passwords.ReplaceAllString(of.RawQuery, "${1}"+hidden)
 	if _, ok := of.User.Password(); !ok && !passwords.MatchString(of.RawQuery) {
-		return text // unchanged
+		return text
 	}
 	return of.Redacted()
 }

@@ -5372,7 +5372,7 @@ func (v *MetadataCondition) GetContains() optional.Of[string] { return v.Contain
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition in this namespace. A dry run that renames it uses the new name.
+	// Only violations of definitions in this namespace. In a dry run that renames the namespace, give the new name.
 	Namespace optional.Of[string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key optional.Of[string] `json:"key,omitempty"`
@@ -12613,8 +12613,9 @@ var AllVisibility = []Visibility{
 
 // WhatIfCandidatesResponse is returned by WhatIfCandidates on success.
 type WhatIfCandidatesResponse struct {
-	// Answers of placement in a copy of the world with changes; nothing is stored.
-	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Answers queries of placement as if changes had been made; nothing is stored. The
+	// changes are made in order in a copy of all providers. The fields are the fields of
+	// the same names in `Query`, and show one instant.
 	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
 	// its path, for example `changes[3].place`, and a taken name or uuid
 	// `ALREADY_EXISTS`. The errors list all problems.
@@ -12642,8 +12643,9 @@ func (v *WhatIfCandidatesWhatIf) GetAllocationCandidates() *Candidates { return 
 
 // WhatIfCapacityResponse is returned by WhatIfCapacity on success.
 type WhatIfCapacityResponse struct {
-	// Answers of placement in a copy of the world with changes; nothing is stored.
-	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Answers queries of placement as if changes had been made; nothing is stored. The
+	// changes are made in order in a copy of all providers. The fields are the fields of
+	// the same names in `Query`, and show one instant.
 	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
 	// its path, for example `changes[3].place`, and a taken name or uuid
 	// `ALREADY_EXISTS`. The errors list all problems.
@@ -12734,8 +12736,9 @@ func (v *WhatIfChangeInput) GetPlace() optional.Of[[]*ProviderAllocationInput] {
 
 // WhatIfFitsResponse is returned by WhatIfFits on success.
 type WhatIfFitsResponse struct {
-	// Answers of placement in a copy of the world with changes; nothing is stored.
-	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Answers queries of placement as if changes had been made; nothing is stored. The
+	// changes are made in order in a copy of all providers. The fields are the fields of
+	// the same names in `Query`, and show one instant.
 	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
 	// its path, for example `changes[3].place`, and a taken name or uuid
 	// `ALREADY_EXISTS`. The errors list all problems.
@@ -12747,8 +12750,9 @@ func (v *WhatIfFitsResponse) GetWhatIf() *WhatIfFitsWhatIf { return v.WhatIf }
 
 // WhatIfFitsTogetherResponse is returned by WhatIfFitsTogether on success.
 type WhatIfFitsTogetherResponse struct {
-	// Answers of placement in a copy of the world with changes; nothing is stored.
-	// Changes are made in order. The answer has fields of Query, at the same instant.
+	// Answers queries of placement as if changes had been made; nothing is stored. The
+	// changes are made in order in a copy of all providers. The fields are the fields of
+	// the same names in `Query`, and show one instant.
 	// Needs any role (`FORBIDDEN`). A change that cannot be made is `BAD_USER_INPUT` at
 	// its path, for example `changes[3].place`, and a taken name or uuid
 	// `ALREADY_EXISTS`. The errors list all problems.

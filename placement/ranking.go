@@ -53,8 +53,9 @@ func (r *Rankings) keep(one *ranking) {
 	r.kept = r.kept[:min(len(r.kept), 1+maxRanked/max(1, len(one.scores)))]
 }
 
-// ranking holds the roots of one request by their scores. It knows which state
-// of each provider it has seen, but keeps no provider in memory.
+// ranking holds the roots that can serve one request, by score. A stamp for each
+// provider identifies the state that its score is of, so the ranking keeps no
+// provider in memory.
 type ranking struct {
 	request  fingerprint
 	shape    *byte // of the world: its masks and trees stay true while use alone changes

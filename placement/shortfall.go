@@ -134,9 +134,9 @@ func (f *lackFinder) addSlot(i int, by servers) {
 	f.addLeast(i, could, helped, shared)
 }
 
-// addLeast adds, for the tree of each root in roots, the lack of the provider
-// that lacks least for a slot. Shared holds the roots of the trees that sharing
-// providers reach.
+// addLeast adds to the lacks of each root in roots the smallest shortfall of a
+// provider that could serve the slot in its tree. shared holds the roots that
+// sharing providers reach. It overwrites roots and could.own.
 func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 	clauses, having := f.clausesOf(i)
 	alone := slices.Clone(could.own)

@@ -271,7 +271,7 @@ func (in Input) AddRefused(problems *problem.Problems, path string, verdict meta
 // Validation asks how a write of metadata would be answered: setMetadata on a
 // resource, or createResource of a type for a project.
 type Validation struct {
-	ResourceType *string // by name; nil if Resource is set
+	ResourceType *string // by name; with Resource nil or its type
 	Target       *string // only associations with this properties target; nil for all
 	Resource     *string // a uuid
 	Project      *string // nil for the viewer's

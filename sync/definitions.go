@@ -243,7 +243,7 @@ func (p *Pass) endDefinitions(ctx context.Context, things []Thing,
 		if _, isKept := kept[name]; isKept || there[name] || !p.owns(stored[name]) {
 			continue
 		}
-		file, _ := json.Marshal(row{"namespace": name, "protected": false}) // strings can be JSON
+		file, _ := json.Marshal(row{"namespace": name, "protected": false}) // cannot fail: a string and a bool
 		reports, err := p.importFiles(ctx, client.ImportModePreferNew, []string{string(file)})
 		if err != nil {
 			return err

@@ -230,10 +230,10 @@ func (p *Pass) holding(ctx context.Context, pass string, run func(ctx context.Co
 	return err
 }
 
-// changesOverlap is the time before the newest written change from which a pass
-// reads changes again. A change can appear later than its time, and the clocks
-// of hosts differ. A change from after the beginning of the pass is never the
-// newest: its clock is wrong.
+// changesOverlap is how far a pass reads back before the newest change that it
+// has written, because a change can appear later than its time, and the clocks of
+// hosts differ. A time after the beginning of the pass is of a wrong clock, and
+// never the newest.
 const changesOverlap = 5 * time.Minute
 
 // followThings reads things, and writes their resources.

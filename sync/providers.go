@@ -182,10 +182,12 @@ func inTrees(rows []row) []row {
 	return rows
 }
 
-// linked is the resource of a thing: its uuid, name and project, and the uuid
-// of its provider, "" for none. keeper is another region, one of whose hosts
-// has the provider with the thing's id, "" for none.
-type linked struct{ resource, name, project, provider, keeper string }
+// linked is the resource of a thing.
+type linked struct {
+	resource, name, project string
+	provider                string // the uuid of its provider, "" for none
+	keeper                  string // another region with a host that has this provider, "" for none
+}
 
 // origins returns the resources of a kind in the region of the pass, by foreign
 // id. completed has the end of the last complete pass over the kind, by region.

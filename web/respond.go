@@ -21,7 +21,7 @@ type refusal struct {
 	code    graph.Code
 	message string
 	field   string
-	// retryAfter is the number of seconds until the next try; 0 is unknown.
+	// retryAfter is how many seconds the client should wait; 0 sends no hint.
 	retryAfter int
 	// errors replace code and message if they are set.
 	errors gqlerror.List

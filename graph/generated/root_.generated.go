@@ -6153,8 +6153,9 @@ type UnplacedConsumer {
 `, BuiltIn: false},
 	{Name: "../../schema/placement_whatif.graphql", Input: `extend type Query {
   """
-  Answers of placement in a copy of the world with changes; nothing is stored.
-  Changes are made in order. The answer has fields of Query, at the same instant.
+  Answers queries of placement as if changes had been made; nothing is stored. The
+  changes are made in order in a copy of all providers. The fields are the fields of
+  the same names in ` + "`" + `Query` + "`" + `, and show one instant.
   Needs any role (` + "`" + `FORBIDDEN` + "`" + `). A change that cannot be made is ` + "`" + `BAD_USER_INPUT` + "`" + ` at
   its path, for example ` + "`" + `changes[3].place` + "`" + `, and a taken name or uuid
   ` + "`" + `ALREADY_EXISTS` + "`" + `. The errors list all problems.
@@ -7196,7 +7197,7 @@ type SetResourceTagsPayload {
 
 "Which problems of metadata; all given conditions must hold."
 input MetadataProblemFilter {
-  "With a definition in this namespace. A dry run that renames it uses the new name."
+  "Only violations of definitions in this namespace. In a dry run that renames the namespace, give the new name."
   namespace: String @nameOf(type: "Namespace")
   "Of the item with this key, case-sensitive; at most 255 characters."
   key: String
@@ -7369,7 +7370,7 @@ type Subscription {
     and one for capabilities. An invalid filter is ` + "`" + `BAD_USER_INPUT` + "`" + ` at ` + "`" + `hosts` + "`" + `.
     """
     hosts: ResourceFilter @work(statements: 1, tests: 500)
-    "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
+    "The cursor of the last event received. The first event is then sent when the answer differs from the answer at the cursor. Without a cursor it is sent immediately."
     after: String
   ): AllocationCandidatesChange @semanticNonNull
   """
@@ -7387,7 +7388,7 @@ type Subscription {
     groupBy: CapacityGrouping! = RESOURCE_CLASS
     "Only these resource classes, at most 250; an unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `. Absent means all."
     resourceClasses: [String!] @nameOf(type: "ResourceClass")
-    "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
+    "The cursor of the last event received. The first event is then sent when the answer differs from the answer at the cursor. Without a cursor it is sent immediately."
     after: String
   ): CapacityChange @semanticNonNull
   """
@@ -7408,7 +7409,7 @@ type Subscription {
     capability: String @nameOf(type: "Capability") @work(statements: 2)
     "Only hosts with a matching provider, or aggregates or values of matching providers (default: all)."
     filter: ResourceProviderFilter
-    "The cursor of the last event received. The next event is sent when the answer differs. Without it the first event is sent immediately."
+    "The cursor of the last event received. The first event is then sent when the answer differs from the answer at the cursor. Without a cursor it is sent immediately."
     after: String
   ): SurvivalChange @semanticNonNull
   """

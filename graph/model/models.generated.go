@@ -467,7 +467,7 @@ type InventoryRefusal struct {
 
 // Which problems of metadata; all given conditions must hold.
 type MetadataProblemFilter struct {
-	// With a definition in this namespace. A dry run that renames it uses the new name.
+	// Only violations of definitions in this namespace. In a dry run that renames the namespace, give the new name.
 	Namespace graphql.Omittable[*string] `json:"namespace,omitempty"`
 	// Of the item with this key, case-sensitive; at most 255 characters.
 	Key graphql.Omittable[*string] `json:"key,omitempty"`

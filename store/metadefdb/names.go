@@ -112,8 +112,9 @@ func (s *MetadefStore) lookUpNames(ctx context.Context, seen *namesSeen, mention
 	return nil
 }
 
-// listNames reads the names that the viewer sees of each kind with an unknown
-// name, unless cached. It reads at most maxSuggested names of a kind.
+// listNames adds to seen the names that the viewer sees, for each kind with an
+// unknown name in a mention. It reads at most maxSuggested names of a kind, and no
+// kind twice.
 func (s *MetadefStore) listNames(ctx context.Context, seen *namesSeen, mentions []metadef.Mention) error {
 	parts := map[metadef.NameKind]*entsql.Selector{}
 	for _, mention := range mentions {

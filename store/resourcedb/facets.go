@@ -71,7 +71,8 @@ type facetScope struct {
 	keys []int64
 }
 
-// facetOf is one of the facets of a key of the scope.
+// facetOf identifies a facet: the key of the parent, 0 without one, and the index
+// of the requested facet.
 type facetOf struct {
 	key   int64
 	index int

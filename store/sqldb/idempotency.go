@@ -56,7 +56,7 @@ type Once struct {
 	request     string // hash of the viewer and the key
 	fingerprint string // of the request's content
 	project     string
-	kept        map[[2]string]bool // fields and steps committed before it began
+	kept        map[[2]string]bool // field and step of each transaction committed before this attempt
 }
 
 type onceKey struct{}

@@ -370,10 +370,10 @@ func (d *DB) beginReading(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	return tx, Refused(err)
 }
 
-// KeptOf returns the value cached under a key in the Reading of a context, so
-// that statements share results. If there is no value, it calls create, which
-// must not use the Reading. Without a Reading, or before a Reading that is to
-// write has written, it caches nothing.
+// KeptOf returns the value cached under a key in the Reading of a context. If
+// there is no value, it calls create, which must not use the Reading. Without a
+// Reading, or before the first write of a Reading that will write, it caches
+// nothing.
 func KeptOf[V any](ctx context.Context, d *DB, key any, create func() V) V {
 	reading := readingOf(ctx, d.Pool)
 	if reading == nil {

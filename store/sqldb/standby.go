@@ -118,8 +118,8 @@ func (d *DB) Shows(next int64) {
 	}
 }
 
-// ShowsAll notes that this process shows every commit that a new statement on a
-// connection to the primary sees.
+// ShowsAll requires that a standby has every commit that a new statement on a
+// connection to the primary sees, before it answers this process again.
 func (d *DB) ShowsAll(ctx context.Context, on Conn) error {
 	if !d.Postgres() {
 		return nil

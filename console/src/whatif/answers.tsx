@@ -119,7 +119,7 @@ function Capacities({ now, then }: { now: Rows; then: Rows }) {
   const none = { capacity: 0, used: 0, free: 0 };
   return (
     <Table
-      label="Capacity now and then"
+      label="Capacity before and after"
       heads={["Class", "Capacity now", "Capacity then", "Free now", "Free then"]}
       rows={names.map((name) => {
         const [before, after] = [now, then].map((rows) => rows.find(({ resourceClass }) => resourceClass === name) ?? none) as [typeof none, typeof none];
@@ -146,7 +146,7 @@ function Flavors({ data: { counted, capacityFor, whatIf } }: { data: WhatIfAnswe
   rows.sort((a, b) => Number(b.isGone) - Number(a.isGone) || a.left - b.left || a.then.atLeast - b.then.atLeast);
   return (
     <Table
-      label="How many more fit, now and then"
+      label="How many more fit, before and after"
       heads={["Flavor", "Now", "Then"]}
       rows={rows.map(({ uuid, name, now, then, isGone }) => ({
         key: uuid,

@@ -96,7 +96,7 @@ function Compared({ now, then, isCurrent }: { now: WhatIfFailuresFragment; then:
       </p>
       {keys.length > 0 && (
         <Table
-          label="Failures now and then"
+          label="Failures before and after"
           heads={["Fails", "Now", "Then"]}
           rows={keys.map((key) => {
             const root = failing.find((node) => keyOf(node) === key)?.root;

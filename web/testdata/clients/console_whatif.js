@@ -72,8 +72,8 @@ function tablesOf({ now, then }, flavors) {
 
 async function shows(page, answers, flavors, what) {
   const want = tablesOf(answers, flavors);
-  await becomes(rows(page, "Capacity now and then"), want.capacity, `${what}: the capacity`);
-  const fits = rows(page, "How many more fit, now and then");
+  await becomes(rows(page, "Capacity before and after"), want.capacity, `${what}: the capacity`);
+  const fits = rows(page, "How many more fit, before and after");
   await becomes(async () => JSON.parse(await fits()).map((row) => JSON.stringify(row)).sort().join("\n"), want.fits, `${what}: the fits`);
   await becomes(() => region(page, "Failures").getByRole("status").textContent(), want.failures, `${what}: the failures`);
   if (answers.plan.moves.length === 0) return;
@@ -172,7 +172,7 @@ async function states(context) {
   await page.getByRole("link", { name: "What if it is taken out?" }).click();
   await page.waitForURL(new RegExp(`out=${out[0]}`));
   await page.goto(`${address}/console/placement/what-if?${new URLSearchParams(out.map((uuid) => ["out", uuid]))}`);
-  await page.getByRole("table", { name: "How many more fit, now and then" }).locator("tbody tr").first().getByText("no longer fits").waitFor();
+  await page.getByRole("table", { name: "How many more fit, before and after" }).locator("tbody tr").first().getByText("no longer fits").waitFor();
   const answers = await answersOf({ out, off: [], add: [] }, flavors);
   await shows(page, answers, flavors, "without the hosts with accelerators");
   holds(answers.plan.unplacedCount > 0, "every consumer of an accelerator finds a place");
@@ -369,7 +369,7 @@ async function hidden(context) {
   const { uuid } = (await ask('{ resourceProvider(name: "compute-02") { uuid } }')).resourceProvider;
   await page.goto(`${address}/console/placement/what-if?out=${uuid}`);
   await page.getByText(/you may not see the capabilities that they ask for: .*a1\.large/).waitFor();
-  const rows = page.getByRole("table", { name: "How many more fit, now and then" }).getByRole("row");
+  const rows = page.getByRole("table", { name: "How many more fit, before and after" }).getByRole("row");
   await rows.filter({ hasText: "m1.small" }).waitFor();
   holds((await rows.filter({ hasText: "a1.large" }).count()) === 0, "a what-if counts a flavor whose request was refused");
   await page.close();
