@@ -28,6 +28,7 @@ const audience = "https://cadastre.example.org"
 func TestSigningInByOpenID(t *testing.T) {
 	t.Parallel()
 	program := built(t)
+	points := patience.Of(t, 300*time.Second).Seconds() // a slow operation costs more
 	databases := map[string]func(testing.TB) string{"refresh": storetest.EmptySQLite, "frame": storetest.Postgres}
 	for way, scopes := range map[string]string{"refresh": "[openid, offline_access]", "frame": "[openid]"} {
 		t.Run(way, func(t *testing.T) {
@@ -35,8 +36,8 @@ func TestSigningInByOpenID(t *testing.T) {
 			issuer, serves := startProvider(t, patience.Of(t, 15*time.Second))
 			server, _ := spawn(t, program, "--console", "--database", databases[way](t), "--oidc-issuer", issuer,
 				"--oidc-audience", audience,
-				configured(t, "console-client-id: console\nconsole-scopes: "+scopes+
-					"\nlimits: {principal-points: 300}\n"))
+				configured(t, fmt.Sprintf("console-client-id: console\nconsole-scopes: %s\n"+
+					"limits: {principal-points: %.0f}\n", scopes, points)))
 			serves(server.address)
 			signIn(t, server.address, way, issuer)
 		})
