@@ -23,8 +23,8 @@ const audience = "https://cadastre.example.org"
 
 // TestSigningInByOpenID signs in at the console of the built program as three
 // roles, at a provider with short-lived tokens: with refresh tokens on SQLite,
-// and without on PostgreSQL. Members and readers lack points, and their pages
-// wait for them.
+// and without on PostgreSQL. With a patience of 1 members and readers lack points,
+// and their pages wait for them.
 func TestSigningInByOpenID(t *testing.T) {
 	t.Parallel()
 	program := built(t)

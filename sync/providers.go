@@ -117,7 +117,7 @@ func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 		} else if err := read(ctx, &of); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			return nil // deleted meanwhile
 		} else if err != nil {
-			return fmt.Errorf("read provider %[2]s for a pass over %[1]s: %[3]w", p.Kind.Name, of.uuid, err)
+			return fmt.Errorf("read provider %s for a pass over %s: %w", of.uuid, p.Kind.Name, err)
 		}
 		of.name, of.parent = one.text("name"), one.text("parent_provider_uuid")
 		found[i] = &of

@@ -49,7 +49,7 @@ nova-manage() { # heal_allocations ends with 4 if it has nothing to do.
   command nova-manage --config-file "$D/etc/nova/nova.conf" "$@" || [ $? = 4 ]
 }
 
-# One command in a line, its continuations joined.
+# The commands of the page, with the addresses of this cloud.
 sed -n '/^## A cloud whose/,/^## Move/p' "$HERE/../../docs/openstack.md" | sed -n '/^ *```bash/,/^ *```$/p' | grep -v '```' |
   sed -e 's,^   ,,' -e "s,postgres://cadastre@db/cadastre,$POSTGRES," -e "s,http://keystone:5000,http://127.0.0.1:$PORT," \
     -e "s,http://cadastre:8080,http://127.0.0.1:$((PORT+12)),g" -e "s,0.0.0.0:8080,127.0.0.1:$((PORT+12))," \
