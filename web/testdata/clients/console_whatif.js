@@ -220,6 +220,9 @@ async function pair(name, consumers) {
   return { from, to, uuids, claim, set, used };
 }
 
+// Waits for every answer of the page: an answer that comes moves the buttons below it.
+const answered = (page) => becomes(() => page.locator(".what-if .skeleton, .what-if [data-current=false]").count(), 0, "the number of missing answers");
+
 const applied = (page, text) => page.locator(".apply").getByText(text).waitFor();
 
 // A plan is applied, stopped and continued. A lost answer makes no move twice, and the host
@@ -230,6 +233,7 @@ async function applies(context) {
   await page.goto(`${address}/console/placement/what-if?out=${from}`);
   await isLive(page);
   await page.getByText("25 moves in 25 waves. Every consumer finds a place.").waitFor();
+  await answered(page);
   let [sent, hold] = [0, () => {}];
   await page.route("**/graphql", async (route) => {
     if (!route.request().postData()?.includes("mutation ApplyPlan")) return route.continue();
@@ -279,7 +283,8 @@ async function moved(context) {
   await uses(6);
   await ask("mutation($c: UUID!) { deleteAllocations(input: {consumer: $c}) { consumer { uuid } } }", { c: uuids[1] });
   await page.getByText("The cloud has changed since these answers.").waitFor();
-  await uses(5); // nothing moves the button any more
+  await uses(5);
+  await answered(page);
   await page.getByRole("button", { name: "Apply the plan" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Make 5 moves" }).click();
   await applied(page, "3 of 5 moves made, 2 refused.");
@@ -293,6 +298,7 @@ async function moved(context) {
   if (views === "all") await accessible(page, "moves that were refused");
   await page.getByRole("button", { name: "Make a new plan" }).click();
   await page.getByText("1 move in 1 wave. Every consumer finds a place.").waitFor();
+  await answered(page);
   await page.getByRole("button", { name: "Apply the plan" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Make 1 move" }).click();
   await applied(page, "1 of 1 move made.");
