@@ -12700,6 +12700,10 @@ type WhatIfChangeInput struct {
 	// reserves all of their inventories. Existing allocations stay, so `free`
 	// becomes minus `used`.
 	DisableProvider optional.Of[string] `json:"disableProvider,omitempty"`
+	// Moves the consumers of the providers with these uuids elsewhere, as `drainPlan`
+	// with its default arguments does, and disables the trees of the providers.
+	// Consumers that do not fit elsewhere, or that the viewer does not see, stay.
+	DrainProviders optional.Of[[]string] `json:"drainProviders,omitempty"`
 	// Replaces all inventories of a provider. Inventories with allocations must stay.
 	SetInventories optional.Of[WhatIfInventoriesInput] `json:"setInventories,omitempty"`
 	// Replaces all traits of a provider.
@@ -12707,6 +12711,9 @@ type WhatIfChangeInput struct {
 	// Removes the allocations of the consumer with this uuid. A consumer without
 	// allocations, or of a project that the viewer does not see, is `BAD_USER_INPUT`.
 	ReleaseConsumer optional.Of[string] `json:"releaseConsumer,omitempty"`
+	// Replaces the allocations of a consumer. A consumer without allocations, or of a
+	// project that the viewer does not see, is `BAD_USER_INPUT`.
+	MoveConsumer optional.Of[WhatIfMoveInput] `json:"moveConsumer,omitempty"`
 	// The amounts of one more consumer, by provider: at most 1000 providers, each once. They must fit.
 	Place optional.Of[[]*ProviderAllocationInput] `json:"place,omitempty"`
 }
@@ -12720,6 +12727,9 @@ func (v *WhatIfChangeInput) GetRemoveProvider() optional.Of[string] { return v.R
 // GetDisableProvider returns WhatIfChangeInput.DisableProvider, and is useful for accessing the field via an interface.
 func (v *WhatIfChangeInput) GetDisableProvider() optional.Of[string] { return v.DisableProvider }
 
+// GetDrainProviders returns WhatIfChangeInput.DrainProviders, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetDrainProviders() optional.Of[[]string] { return v.DrainProviders }
+
 // GetSetInventories returns WhatIfChangeInput.SetInventories, and is useful for accessing the field via an interface.
 func (v *WhatIfChangeInput) GetSetInventories() optional.Of[WhatIfInventoriesInput] {
 	return v.SetInventories
@@ -12730,6 +12740,9 @@ func (v *WhatIfChangeInput) GetSetTraits() optional.Of[WhatIfTraitsInput] { retu
 
 // GetReleaseConsumer returns WhatIfChangeInput.ReleaseConsumer, and is useful for accessing the field via an interface.
 func (v *WhatIfChangeInput) GetReleaseConsumer() optional.Of[string] { return v.ReleaseConsumer }
+
+// GetMoveConsumer returns WhatIfChangeInput.MoveConsumer, and is useful for accessing the field via an interface.
+func (v *WhatIfChangeInput) GetMoveConsumer() optional.Of[WhatIfMoveInput] { return v.MoveConsumer }
 
 // GetPlace returns WhatIfChangeInput.Place, and is useful for accessing the field via an interface.
 func (v *WhatIfChangeInput) GetPlace() optional.Of[[]*ProviderAllocationInput] { return v.Place }
@@ -12805,6 +12818,20 @@ func (v *WhatIfInventoriesInput) GetProvider() string { return v.Provider }
 
 // GetInventories returns WhatIfInventoriesInput.Inventories, and is useful for accessing the field via an interface.
 func (v *WhatIfInventoriesInput) GetInventories() []*InventoryInput { return v.Inventories }
+
+// The place of a consumer.
+type WhatIfMoveInput struct {
+	// The uuid of the consumer.
+	Consumer string `json:"consumer"`
+	// All amounts of the consumer after the move, by provider: at most 1000 providers, each once. They must fit.
+	Allocations []*ProviderAllocationInput `json:"allocations"`
+}
+
+// GetConsumer returns WhatIfMoveInput.Consumer, and is useful for accessing the field via an interface.
+func (v *WhatIfMoveInput) GetConsumer() string { return v.Consumer }
+
+// GetAllocations returns WhatIfMoveInput.Allocations, and is useful for accessing the field via an interface.
+func (v *WhatIfMoveInput) GetAllocations() []*ProviderAllocationInput { return v.Allocations }
 
 // A provider to add.
 type WhatIfProviderInput struct {

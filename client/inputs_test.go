@@ -130,6 +130,7 @@ var inputs = []reflect.Type{
 	reflect.TypeFor[client.UpdateTagInput](),
 	reflect.TypeFor[client.WhatIfChangeInput](),
 	reflect.TypeFor[client.WhatIfInventoriesInput](),
+	reflect.TypeFor[client.WhatIfMoveInput](),
 	reflect.TypeFor[client.WhatIfProviderInput](),
 	reflect.TypeFor[client.WhatIfTraitsInput](),
 	reflect.TypeFor[client.ZoneSpreadInput](),

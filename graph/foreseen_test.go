@@ -56,7 +56,7 @@ func (f *foreseeing) change() {
 		return
 	}
 	host := f.hosts[n]
-	switch f.random.IntN(6) {
+	switch f.random.IntN(8) {
 	case 0:
 		if len(host.holds) == 0 && len(f.hosts) > 2 {
 			f.add(fmt.Sprintf("removeProvider: %q", host.uuid),
@@ -78,6 +78,10 @@ func (f *foreseeing) change() {
 			delete(host.holds, consumer)
 			return
 		}
+	case 5:
+		f.move(host, f.hosts[f.random.IntN(len(f.hosts))])
+	case 6:
+		f.drain(host)
 	default:
 		f.place(host)
 	}
@@ -103,6 +107,56 @@ func (f *foreseeing) resize(host *foreseenHost) {
 	f.add("setInventories: {"+inventories+"}", "setInventories(input: {"+inventories+"})")
 }
 
+// move moves a consumer to another host, or gives it another amount.
+func (f *foreseeing) move(from, to *foreseenHost) {
+	for consumer, held := range from.holds {
+		delete(from.holds, consumer)
+		if to.free() < 1 {
+			from.holds[consumer] = held
+			return
+		}
+		amount := 1 + f.random.IntN(min(to.free(), 3))
+		to.holds[consumer] = amount
+		allocations := fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, to.uuid, amount)
+		f.add(fmt.Sprintf("moveConsumer: {consumer: %q, allocations: %s}", consumer, allocations),
+			fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: %s}]})`,
+				consumer, allocations))
+		return
+	}
+}
+
+// drain drains a host of the stored world, and disables it.
+func (f *foreseeing) drain(host *foreseenHost) {
+	if len(f.changes) > 0 {
+		return
+	}
+	type allocation struct {
+		Provider  string
+		Resources []struct{ Amount int }
+	}
+	var plan struct {
+		DrainPlan struct {
+			Moves []struct {
+				Consumer    struct{ UUID string }
+				Allocations []allocation
+			}
+		}
+	}
+	f.ask("admin", fmt.Sprintf(`{ drainPlan(providers: [%q]) { moves { consumer { uuid } allocations { provider resources { amount } } } } }`, host.uuid), &plan)
+	f.changes = append(f.changes, fmt.Sprintf("{drainProviders: [%q]}", host.uuid))
+	for _, move := range plan.DrainPlan.Moves {
+		to := move.Allocations[0]
+		f.mutations = append(f.mutations, fmt.Sprintf(`m%d: setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]}]}) { __typename }`,
+			len(f.mutations), move.Consumer.UUID, to.Provider, to.Resources[0].Amount))
+		delete(host.holds, move.Consumer.UUID)
+		at := slices.IndexFunc(f.hosts, func(other *foreseenHost) bool { return other.uuid == to.Provider })
+		f.hosts[at].holds[move.Consumer.UUID] = to.Resources[0].Amount
+	}
+	f.mutations = append(f.mutations, fmt.Sprintf(`m%d: setInventories(input: {provider: %q, inventories: [{resourceClass: "VCPU", total: %d, reserved: %d}]}) { __typename }`,
+		len(f.mutations), host.uuid, host.total, host.total))
+	host.reserved = host.total
+}
+
 func (f *foreseeing) place(host *foreseenHost) {
 	if host.free() < 1 {
 		return
@@ -124,7 +178,10 @@ func (f *foreseeing) answers() string {
 			exact each { atLeast atMost } next limitedBy { name providers } }
 		survives { unsurvivedCount nodes { root { name } consumers unplacedCount missing { amount } } }
 		capacity(groupBy: ROOT) { nodes { root { name } reserved used free } }
-		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) { totalCount nodes { claim { allocations { provider } } } }`, request)
+		drainPlan(providers: [%[2]q]) { waves unplacedCount }
+		rebalancePlan(requests: [{request: %[1]s}], maxMoves: 1) { atLeast }
+		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) { totalCount nodes { claim { allocations { provider } } } }`,
+		request, f.hosts[f.random.IntN(len(f.hosts))].uuid)
 }
 
 // TestAWhatIfThatIsDoneGivesTheSameAnswers asks what random changes would do,
@@ -191,4 +248,36 @@ func TestWhatIfsHaveOtherIDs(t *testing.T) {
 	if c.ask("admin", fmt.Sprintf("{ node(id: %q) { id } }", of(answer.Eight).ID), &node); node.Node != nil {
 		t.Errorf("node finds %s", node.Node.ID)
 	}
+}
+
+// TestAWhatIfPlansWithItsChanges moves a consumer in a what-if, and drains the
+// host that it moves to.
+func TestAWhatIfPlansWithItsChanges(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		storetest.RoomyProvider(t, s, storetest.UUID(1))
+		storetest.RoomyProvider(t, s, storetest.UUID(2))
+		c := counting{t, executorOf(t, s)}
+		allocations := func(provider, consumers int) string {
+			return fmt.Sprintf(`allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`,
+				storetest.UUID(provider), consumers)
+		}
+		c.ask("admin", fmt.Sprintf(`mutation { setAllocations(input: {consumers: [{uuid: %q, projectId: "p", userId: "u", %s}]}) {
+			consumers { uuid } } }`, storetest.UUID(9), allocations(1, 1)), &struct{}{})
+		var answer json.RawMessage
+		c.ask("admin", fmt.Sprintf(`{ whatIf(changes: [{moveConsumer: {consumer: %q, %s}}]) {
+			drainPlan(providers: [%q]) { moves { consumer { uuid } consumerGeneration from { provider { uuid } } to { provider { uuid } } } }
+			diff(groupBy: ROOT) { now { root { uuid } used } then { root { uuid } used } } } }`,
+			storetest.UUID(9), allocations(2, 3), storetest.UUID(2)), &answer)
+		sum := func(provider, now, then int) string {
+			root := fmt.Sprintf(`{"root":{"uuid":%q},"used":`, storetest.UUID(provider))
+			return fmt.Sprintf(`{"now":%[1]s%[2]d},"then":%[1]s%[3]d}}`, root, now, then)
+		}
+		want := fmt.Sprintf(`{"whatIf":{"drainPlan":{"moves":[{"consumer":{"uuid":%q},"consumerGeneration":1,`+
+			`"from":[{"provider":{"uuid":%q}}],"to":[{"provider":{"uuid":%q}}]}]},"diff":[%s,%s]}}`,
+			storetest.UUID(9), storetest.UUID(2), storetest.UUID(1), sum(1, 1, 0), sum(2, 0, 3))
+		if string(answer) != want {
+			t.Errorf("got\n%s\nwant\n%s", answer, want)
+		}
+	})
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/store"
 )
 
+// maxDifferences is the maximum number of sums in `WhatIf.diff`.
+const maxDifferences = 1000
+
 // wantedProviders returns a filter of providers with its hosts looked up, and
 // the problems of the filter for hosts. Path is the path of the filter.
 func (r *Resolver) wantedProviders(ctx context.Context, path string,

@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 
-	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/placement"
 )
@@ -17,14 +16,6 @@ func (r *drainPlanResolver) Explain(ctx context.Context, obj *model.DrainPlan) (
 }
 
 func (r *queryResolver) DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error) {
-	world, plan, err := r.Store.DrainPlan(ctx,
+	return r.drainPlan(ctx, nil,
 		&placement.Draining{Providers: providers, Strategy: strategy, Seed: seed, MovesPerHost: movesPerHost})
-	if err != nil {
-		return nil, err
-	}
-	drained := model.DrainPlanIn(world, plan)
-	dataloader.RegisterLater(ctx, drained.Roots)
-	dataloader.RegisterLater(ctx, drained.Moves)
-	dataloader.RegisterLater(ctx, drained.Unplaced)
-	return drained, nil
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func (r *queryResolver) RebalancePlan(ctx context.Context, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
-	return r.rebalancePlan(ctx, requests,
+	return r.rebalancePlan(ctx, nil, requests,
 		&placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
 }
 

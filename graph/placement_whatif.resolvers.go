@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
@@ -41,4 +42,20 @@ func (r *whatIfResolver) FitsTogether(ctx context.Context, obj *model.WhatIf, re
 
 func (r *whatIfResolver) Survives(ctx context.Context, obj *model.WhatIf, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, first *int, after *string, last *int, before *string) (*model.FailureConnection, error) {
 	return r.survival(ctx, obj.Foreseen, by, capability, filter, model.PageRequest(first, after, last, before))
+}
+
+func (r *whatIfResolver) DrainPlan(ctx context.Context, obj *model.WhatIf, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error) {
+	return r.drainPlan(ctx, obj.Foreseen,
+		&placement.Draining{Providers: providers, Strategy: strategy, Seed: seed, MovesPerHost: movesPerHost})
+}
+
+func (r *whatIfResolver) RebalancePlan(ctx context.Context, obj *model.WhatIf, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
+	return r.rebalancePlan(ctx, obj.Foreseen, requests,
+		&placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
+}
+
+func (r *whatIfResolver) Diff(ctx context.Context, obj *model.WhatIf, groupBy placement.CapacityGrouping) ([]*model.CapacityDifference, error) {
+	differences := obj.Difference(groupBy, maxDifferences)
+	dataloader.RegisterLater(ctx, func() []*model.ResourceProvider { return model.DifferenceRoots(differences) })
+	return differences, nil
 }

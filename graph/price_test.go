@@ -249,6 +249,7 @@ func TestEveryWhatIfMayBeAsked(t *testing.T) {
 		"setInventories":  map[string]any{"provider": id, "inventories": []any{}},
 		"setTraits":       map[string]any{"provider": id, "traits": []any{}},
 		"releaseConsumer": id,
+		"moveConsumer":    map[string]any{"consumer": id, "allocations": []any{}},
 		"place":           []any{map[string]any{"provider": id, "resources": []any{}}},
 	} {
 		changes := slices.Repeat([]any{map[string]any{name: change}}, placement.MaxWhatIfChanges)

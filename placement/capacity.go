@@ -96,10 +96,19 @@ func (w *World) Capacities(providers []*Provider, by CapacityGrouping, classes [
 	for key, sum := range sums {
 		capacities = append(capacities, sum.of(w, by, key))
 	}
-	slices.SortFunc(capacities, func(a, b *CapacitySum) int {
-		return cmp.Or(cmp.Compare(a.Group(), b.Group()), cmp.Compare(a.ResourceClass, b.ResourceClass))
-	})
+	slices.SortFunc(capacities, compareSums)
 	return capacities
+}
+
+// compareSums orders sums of one grouping by group, then class.
+func compareSums(a, b *CapacitySum) int {
+	return cmp.Or(cmp.Compare(a.Group(), b.Group()), cmp.Compare(a.ResourceClass, b.ResourceClass))
+}
+
+// hasAmountsOf reports whether two sums have equal amounts.
+func (c *CapacitySum) hasAmountsOf(other *CapacitySum) bool {
+	return c.Total == other.Total && c.Reserved == other.Reserved && c.Capacity == other.Capacity &&
+		c.Used == other.Used && c.Providers == other.Providers
 }
 
 // groupsOf returns the keys of the groups that a provider counts in: one "" if

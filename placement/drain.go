@@ -48,16 +48,19 @@ func (v *validator) checkTrees(w *World, providers []string) {
 	}
 }
 
-// trees returns the trees of the providers.
+// trees returns the trees of the providers that exist.
 func (d *Draining) trees(w *World) map[*providerTree]bool {
 	trees := map[*providerTree]bool{}
 	for _, uuid := range d.Providers {
-		trees[w.treeOf(uuid)] = true
+		if tree := w.treeOf(uuid); tree != nil {
+			trees[tree] = true
+		}
 	}
 	return trees
 }
 
-// Members returns the uuids of all providers of the trees, sorted.
+// Members returns the uuids of all providers of the trees, sorted. It leaves out
+// providers that the world does not have.
 func (d *Draining) Members(w *World) []string {
 	uuids := []string{}
 	for tree := range d.trees(w) {

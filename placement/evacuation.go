@@ -410,9 +410,9 @@ type Unplaced struct {
 	Request *Request
 }
 
-// IsStored reports whether the consumer is stored. A consumer that is not
-// stored was placed by a WhatIfChange.
-func (u *Unplaced) IsStored() bool { return u.Consumer[0] != foreseenPrefix[0] }
+// IsStored reports whether a consumer of an Allocation, a Move or an Unplaced is
+// stored. A consumer that is not stored was placed by a WhatIfChange.
+func IsStored(consumer string) bool { return consumer[0] != foreseenPrefix[0] }
 
 // unplaced returns the evacuee as a consumer that does not fit.
 func (e *evacuee) unplaced() Unplaced { return e.need.unplaced(e.consumer) }

@@ -29,19 +29,30 @@ type WhatIfChange struct {
 	// DisableProvider is the uuid of a provider to reserve completely, with its
 	// subtree. Allocations stay.
 	DisableProvider *string
-	SetInventories  *ProviderInventories
-	SetTraits       *ProviderTraits
+	// DrainProviders are uuids of providers. Their trees are disabled after their
+	// consumers have moved as a Draining in DepthFirst order says.
+	DrainProviders []string
+	SetInventories *ProviderInventories
+	SetTraits      *ProviderTraits
 	// ReleaseConsumer is the uuid of a consumer whose allocations are removed.
 	ReleaseConsumer *string
+	MoveConsumer    *ConsumerMove
 	// Place has the amounts of one more consumer.
 	Place []ProviderAllocation
 }
 
-// Foreseen is a World with changes, and the consumers that they released and
-// placed.
+// ConsumerMove has all allocations of a consumer after a WhatIfChange.
+type ConsumerMove struct {
+	Consumer    string // uuid
+	Allocations []ProviderAllocation
+}
+
+// Foreseen is a World with changes, the World before them, and the consumers
+// that they released, moved and placed.
 type Foreseen struct {
 	*World
-	released map[string]bool
+	Before   *World
+	released map[string][]*Allocation // stored allocations of released and moved consumers
 	placed   map[string][]*Allocation // by provider
 }
 
@@ -56,16 +67,60 @@ func (f *Foreseen) Allocations(stored []*Allocation) []*Allocation {
 	if f == nil {
 		return stored
 	}
-	held := slices.DeleteFunc(stored, func(a *Allocation) bool { return f.released[a.Consumer] })
+	held := slices.DeleteFunc(stored, func(a *Allocation) bool { return f.released[a.Consumer] != nil })
 	for _, provider := range slices.Sorted(maps.Keys(f.placed)) {
 		held = append(held, f.placed[provider]...)
 	}
 	return held
 }
 
-// WhatIf returns the World after changes, made in order. held has the
-// allocations of the consumers that they release, now is the time of the
-// providers that they add. Generations stay. A provider without a uuid gets one
+// Around returns the uuids of some providers, and of all providers that stored
+// the allocations of consumers which the changes moved. A nil Foreseen returns
+// the providers.
+func (f *Foreseen) Around(providers []string) []string {
+	if f == nil || providers == nil {
+		return providers
+	}
+	around := slices.Clone(providers)
+	for _, allocations := range f.released {
+		for _, a := range allocations {
+			around = append(around, a.Provider)
+		}
+	}
+	return sortedSet(around)
+}
+
+// CapacityDifference is a sum of capacity before and after changes. Now or Then
+// is nil if no provider has the class and group.
+type CapacityDifference struct{ Now, Then *CapacitySum }
+
+// Difference returns the sums that the changes change, in the order of
+// Capacities.
+func (f *Foreseen) Difference(by CapacityGrouping) []CapacityDifference {
+	sums := func(w *World) []*CapacitySum { return w.Capacities(w.Filter(ProviderFilter{}), by, nil) }
+	now, then := sums(f.Before), sums(f.World)
+	differences := []CapacityDifference{}
+	for len(now)+len(then) > 0 {
+		var d CapacityDifference
+		if len(then) == 0 || len(now) > 0 && compareSums(now[0], then[0]) <= 0 {
+			d.Now = now[0]
+		}
+		if len(now) == 0 || len(then) > 0 && compareSums(then[0], now[0]) <= 0 {
+			d.Then, then = then[0], then[1:]
+		}
+		if d.Now != nil {
+			now = now[1:]
+		}
+		if d.Now == nil || d.Then == nil || !d.Now.hasAmountsOf(d.Then) {
+			differences = append(differences, d)
+		}
+	}
+	return differences
+}
+
+// WhatIf returns the World after changes, made in order. held has all
+// allocations of the consumers that they release and move, and of the consumers
+// on the trees that they drain; now is the time of the providers that they add. Generations stay. A provider without a uuid gets one
 // that depends on its name alone, so that positions stay valid.
 //
 // If a change has a problem, WhatIf returns nil and every problem, each at its
@@ -79,21 +134,26 @@ func (w *World) WhatIf(path string, changes []WhatIfChange, held map[string][]*A
 		return nil, v.problems
 	}
 	d := &draft{World: w, held: held, now: now, states: map[string]*Provider{}, removed: map[string]bool{},
-		named: map[string]string{}, released: map[string]bool{}, placed: map[string][]*Allocation{}}
+		named: map[string]string{}, released: map[string][]*Allocation{}, placed: map[string][]*Allocation{}}
 	for i := range changes {
 		v.problems = append(v.problems, d.change(at(path, i), &changes[i])...)
 	}
 	if len(v.problems) > 0 {
 		return nil, v.problems
 	}
+	next := d.changed()
+	text, _ := json.Marshal(changes) // equal for equal changes
+	next.Assumption = uuid.NewSHA1(uuid.Nil, text).String()
+	return &Foreseen{next, w, d.released, d.placed}, nil
+}
+
+// changed returns the World with the changes so far.
+func (d *draft) changed() *World {
 	update := Update{Deleted: slices.Sorted(maps.Keys(d.removed))}
 	for _, uuid := range slices.Sorted(maps.Keys(d.states)) {
 		update.Providers = append(update.Providers, *d.states[uuid])
 	}
-	next := w.With(update)
-	text, _ := json.Marshal(changes) // equal for equal changes
-	next.Assumption = uuid.NewSHA1(uuid.Nil, text).String()
-	return &Foreseen{next, d.released, d.placed}, nil
+	return d.With(update)
 }
 
 // draft is a World with the changes so far. They become an Update at the end,
@@ -106,7 +166,7 @@ type draft struct {
 	removed   map[string]bool      // uuids of removed providers of the World
 	added     []string             // uuids of added providers, parents first
 	named     map[string]string    // uuids of added providers by name
-	released  map[string]bool      // consumers
+	released  map[string][]*Allocation
 	placed    map[string][]*Allocation
 	consumers int // that are placed
 	visited   int // number of providers below removed and disabled providers
@@ -121,6 +181,8 @@ func (d *draft) change(path string, c *WhatIfChange) []Problem {
 		return d.eachBelow(under(path, "removeProvider"), *c.RemoveProvider, d.remove)
 	case c.DisableProvider != nil:
 		return d.eachBelow(under(path, "disableProvider"), *c.DisableProvider, d.disable)
+	case c.DrainProviders != nil:
+		return d.drain(under(path, "drainProviders"), c.DrainProviders)
 	case c.SetInventories != nil:
 		of := c.SetInventories
 		return d.replace(under(path, "setInventories"),
@@ -131,6 +193,8 @@ func (d *draft) change(path string, c *WhatIfChange) []Problem {
 			&Replacement{Provider: &of.Provider, Traits: append([]string{}, of.Traits...)})
 	case c.ReleaseConsumer != nil:
 		return d.release(under(path, "releaseConsumer"), *c.ReleaseConsumer)
+	case c.MoveConsumer != nil:
+		return d.move(under(path, "moveConsumer"), c.MoveConsumer)
 	}
 	return d.place(under(path, "place"), c.Place)
 }
@@ -307,29 +371,116 @@ func (d *draft) replace(path string, r *Replacement) []Problem {
 	return nil
 }
 
-// release removes the allocations of a consumer. The allocations on removed
-// providers are gone already.
-func (d *draft) release(path, consumer string) []Problem {
-	isHere := func(a *Allocation) bool { return !d.removed[a.Provider] }
-	if !slices.ContainsFunc(d.held[consumer], isHere) || d.released[consumer] {
-		return []Problem{{Path: path, Message: fmt.Sprintf("consumer %s has no allocations", consumer)}}
+// holds returns the allocations of a consumer after the changes so far. The
+// allocations on removed providers are gone.
+func (d *draft) holds(consumer string) []*Allocation {
+	if d.released[consumer] == nil && d.held[consumer] != nil {
+		isGone := func(a *Allocation) bool { return d.removed[a.Provider] }
+		return slices.DeleteFunc(slices.Clone(d.held[consumer]), isGone)
 	}
-	d.released[consumer] = true
-	for _, allocation := range d.held[consumer] {
-		if provider, ok := d.provider(allocation.Provider); ok {
-			d.edit(provider).use(allocation.ResourceClass, -allocation.Used)
+	var held []*Allocation
+	for _, allocations := range d.placed {
+		for _, a := range allocations {
+			if a.Consumer == consumer {
+				held = append(held, a)
+			}
+		}
+	}
+	return held
+}
+
+// holdings returns the allocations of a consumer, or a problem if it has none.
+func (d *draft) holdings(path, consumer string) ([]*Allocation, []Problem) {
+	if held := d.holds(consumer); len(held) > 0 {
+		return held, nil
+	}
+	return nil, []Problem{{Path: path, Message: fmt.Sprintf("consumer %s has no allocations", consumer)}}
+}
+
+// release removes the allocations of a consumer.
+func (d *draft) release(path, consumer string) []Problem {
+	held, problems := d.holdings(path, consumer)
+	d.take(consumer, held)
+	return problems
+}
+
+// take removes the allocations that a consumer holds.
+func (d *draft) take(consumer string, held []*Allocation) {
+	for _, a := range held {
+		if provider, ok := d.provider(a.Provider); ok {
+			d.edit(provider).use(a.ResourceClass, -a.Used)
+		}
+		d.placed[a.Provider] = slices.DeleteFunc(d.placed[a.Provider], func(placed *Allocation) bool { return placed == a })
+	}
+	if d.released[consumer] == nil && d.held[consumer] != nil {
+		d.released[consumer] = d.held[consumer]
+	}
+}
+
+// move replaces the allocations of a consumer.
+func (d *draft) move(path string, m *ConsumerMove) []Problem {
+	held, problems := d.holdings(under(path, "consumer"), m.Consumer)
+	problems = append(problems, d.check(under(path, "allocations"), held, m.Allocations)...)
+	if len(problems) == 0 {
+		d.put(m.Consumer, held, m.Allocations)
+	}
+	return problems
+}
+
+// place adds the amounts of one consumer.
+func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
+	problems := d.check(path, nil, allocations)
+	if len(problems) == 0 {
+		d.consumers++
+		d.put(fmt.Sprintf("%s%06d", foreseenPrefix, d.consumers), nil, allocations)
+	}
+	return problems
+}
+
+// drain moves the consumers of trees elsewhere, and disables the trees.
+// Consumers that do not fit elsewhere stay.
+func (d *draft) drain(path string, uuids []string) []Problem {
+	var v validator
+	v.require(len(uuids) > 0, path, "must name at least one provider")
+	v.atMost(MaxDrainedProviders, path, len(uuids))
+	for i, uuid := range uuids {
+		_, problems := d.providerAt(at(path, i), uuid)
+		v.problems = append(v.problems, problems...)
+	}
+	if len(v.problems) > 0 {
+		return v.problems
+	}
+	world := d.changed()
+	draining := &Draining{Providers: uuids, Strategy: DepthFirst, MovesPerHost: 1}
+	stored := slices.Concat(slices.Collect(maps.Values(d.held))...)
+	plan, err := draining.Plan(world, (&Foreseen{released: d.released, placed: d.placed}).Allocations(stored))
+	if err != nil {
+		v.add(path, "%s", strings.TrimPrefix(err.Error(), "placement: "))
+		return v.problems
+	}
+	for _, move := range plan.Moves {
+		d.put(move.Consumer, d.holds(move.Consumer), move.Allocations)
+	}
+	for tree := range draining.trees(world) {
+		if problems := d.eachBelow(path, tree.root, d.disable); len(problems) > 0 {
+			return problems
 		}
 	}
 	return nil
 }
 
-// place adds the amounts of one consumer.
-func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
+// check returns every problem of allocations that a consumer is to have instead
+// of the ones that it holds.
+func (d *draft) check(path string, held []*Allocation, allocations []ProviderAllocation) []Problem {
 	v := validator{world: d.World}
 	v.require(len(allocations) > 0, path, "must name at least one provider")
 	v.checkAllocations(path, allocations)
 	if len(v.problems) > 0 {
 		return v.problems
+	}
+	own := map[claimOf]int64{}
+	for _, a := range held {
+		own[claimOf{a.Provider, a.ResourceClass}] = a.Used
 	}
 	for i, allocation := range allocations {
 		provider, problems := d.providerAt(under(at(path, i), "provider"), allocation.Provider)
@@ -337,15 +488,16 @@ func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
 			continue
 		}
 		for k, amount := range allocation.Resources {
-			check := provider.check(amount)
+			check := provider.check(amount, own[claimOf{provider.UUID, amount.ResourceClass}])
 			v.require(check == AllocationFits, under(at(under(at(path, i), "resources"), k), "amount"), string(check))
 		}
 	}
-	if len(v.problems) > 0 {
-		return v.problems
-	}
-	d.consumers++
-	consumer := fmt.Sprintf("%s%06d", foreseenPrefix, d.consumers)
+	return v.problems
+}
+
+// put replaces the allocations that a consumer holds.
+func (d *draft) put(consumer string, held []*Allocation, allocations []ProviderAllocation) {
+	d.take(consumer, held)
 	for _, allocation := range allocations {
 		provider, _ := d.provider(allocation.Provider)
 		for _, amount := range allocation.Resources {
@@ -354,14 +506,17 @@ func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
 				Provider: provider.UUID, ResourceClass: amount.ResourceClass, Used: amount.Amount})
 		}
 	}
-	return nil
 }
 
-// check checks whether the provider has room for an amount of a new consumer.
-func (p *Provider) check(amount Amount) AllocationCheck {
+// claimOf names an inventory.
+type claimOf struct{ provider, class string }
+
+// check checks whether the provider has room for an amount of a consumer that has
+// own units of the inventory.
+func (p *Provider) check(amount Amount, own int64) AllocationCheck {
 	for _, of := range p.Inventories {
 		if of.ResourceClass == amount.ResourceClass {
-			return CheckAllocation(of, of.Used, 0, amount.Amount)
+			return CheckAllocation(of, of.Used-own, own, amount.Amount)
 		}
 	}
 	return NoInventory

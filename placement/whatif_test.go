@@ -90,14 +90,9 @@ func (r *reality) make(c WhatIfChange) bool {
 		}
 		return len(gone) > 0
 	case c.DisableProvider != nil:
-		disabled := r.subtree(*c.DisableProvider)
-		for _, uuid := range disabled {
-			for i := range r.providers[uuid].Inventories {
-				of := &r.providers[uuid].Inventories[i]
-				of.Reserved, of.Capacity = of.Total, 0
-			}
-		}
-		return len(disabled) > 0
+		return r.disable(*c.DisableProvider)
+	case c.DrainProviders != nil:
+		return r.drain(c.DrainProviders)
 	case c.SetInventories != nil:
 		return r.setInventories(c.SetInventories)
 	case c.SetTraits != nil:
@@ -110,8 +105,48 @@ func (r *reality) make(c WhatIfChange) bool {
 		return true
 	case c.ReleaseConsumer != nil:
 		return r.release(*c.ReleaseConsumer)
+	case c.MoveConsumer != nil:
+		held := r.held[c.MoveConsumer.Consumer]
+		return len(held) > 0 && r.put(c.MoveConsumer.Consumer, held, c.MoveConsumer.Allocations)
 	}
-	return r.place(c.Place)
+	if !r.put(placedConsumer(r.placed), nil, c.Place) {
+		return false
+	}
+	r.placed++
+	return true
+}
+
+// disable reserves everything of a subtree.
+func (r *reality) disable(uuid string) bool {
+	disabled := r.subtree(uuid)
+	for _, uuid := range disabled {
+		for i := range r.providers[uuid].Inventories {
+			of := &r.providers[uuid].Inventories[i]
+			of.Reserved, of.Capacity = of.Total, 0
+		}
+	}
+	return len(disabled) > 0
+}
+
+// drain makes the moves of a plan, and disables the trees.
+func (r *reality) drain(uuids []string) bool {
+	for _, uuid := range uuids {
+		if _, ok := r.providers[uuid]; !ok {
+			return false
+		}
+	}
+	draining := &Draining{Providers: uuids, Strategy: DepthFirst, MovesPerHost: 1}
+	plan, err := draining.Plan(NewWorld(diceNames, r.list()), r.allocations())
+	if err != nil {
+		return false
+	}
+	for _, move := range plan.Moves {
+		r.put(move.Consumer, r.held[move.Consumer], move.Allocations)
+	}
+	for _, uuid := range uuids {
+		r.disable(r.rootOf(uuid))
+	}
+	return true
 }
 
 func (r *reality) add(n *NewProvider) bool {
@@ -172,15 +207,20 @@ func (r *reality) release(consumer string) bool {
 	return len(held) > 0
 }
 
-func (r *reality) place(allocations []ProviderAllocation) bool {
-	o := newOracle(r.list())
+// put replaces the allocations that a consumer holds, if the others fit.
+func (r *reality) put(consumer string, held []*Allocation, allocations []ProviderAllocation) bool {
+	own := map[string]int64{}
+	for _, a := range held {
+		own[a.Provider+a.ResourceClass] = a.Used
+	}
 	for _, allocation := range allocations {
 		for _, amount := range allocation.Resources {
-			if !o.fits(allocation.Provider, amount) {
+			if !r.hasRoom(allocation.Provider, amount, own[allocation.Provider+amount.ResourceClass]) {
 				return false
 			}
 		}
 	}
+	r.release(consumer)
 	for _, allocation := range allocations {
 		for _, amount := range allocation.Resources {
 			for i := range r.providers[allocation.Provider].Inventories {
@@ -188,20 +228,31 @@ func (r *reality) place(allocations []ProviderAllocation) bool {
 					of.Used += amount.Amount
 				}
 			}
-			consumer := placedConsumer(r.placed)
 			r.held[consumer] = append(r.held[consumer], &Allocation{Consumer: consumer, Provider: allocation.Provider,
 				ResourceClass: amount.ResourceClass, Used: amount.Amount})
 		}
 	}
-	r.placed++
 	return true
+}
+
+// hasRoom reports whether a consumer may have an amount in place of its own.
+func (r *reality) hasRoom(uuid string, amount Amount, own int64) bool {
+	for _, of := range r.providers[uuid].Inventories {
+		if of.ResourceClass == amount.ResourceClass {
+			capacity := float64(of.Total-of.Reserved) * of.AllocationRatio
+			return amount.Amount >= int64(of.MinUnit) && amount.Amount <= int64(of.MaxUnit) &&
+				amount.Amount%int64(of.StepSize) == 0 && (float64(of.Used-own+amount.Amount) <= capacity ||
+				float64(of.Used) > capacity && amount.Amount <= own)
+		}
+	}
+	return false
 }
 
 // whatIf returns a random change of providers numbered below twelve, some of
 // which do not exist.
 func (d *dice) whatIf() WhatIfChange {
 	n := d.roll(12)
-	switch d.roll(7) {
+	switch d.roll(9) {
 	case 0:
 		p := d.content(Provider{Name: fmt.Sprintf("p%d", n)})
 		added := &NewProvider{Name: p.Name, UUID: new(uuidOf(n + d.roll(2))), Inventories: p.Inventories,
@@ -226,14 +277,23 @@ func (d *dice) whatIf() WhatIfChange {
 			Traits: d.subset(append([]string{"CUSTOM_NONE"}, diceTraits...), 4)}}
 	case 5:
 		return WhatIfChange{ReleaseConsumer: new(consumerOf(d.roll(4)))}
+	case 6:
+		return WhatIfChange{DrainProviders: []string{uuidOf(n), uuidOf(d.roll(12))}}
+	case 7:
+		return WhatIfChange{MoveConsumer: &ConsumerMove{Consumer: consumerOf(d.roll(4)), Allocations: d.placeOn(n)}}
 	}
+	return WhatIfChange{Place: d.placeOn(n)}
+}
+
+// placeOn returns random amounts on a provider, and sometimes on another one.
+func (d *dice) placeOn(n int) []ProviderAllocation {
 	placed := []ProviderAllocation{{Provider: uuidOf(n),
 		Resources: []Amount{{ResourceClass: diceClasses[d.roll(3)], Amount: int64(1 + d.roll(3))}}}}
 	if other := d.roll(12); other != n && d.chance(2) {
 		placed = append(placed, ProviderAllocation{Provider: uuidOf(other),
 			Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}, {ResourceClass: "DISK_GB", Amount: 1}}})
 	}
-	return WhatIfChange{Place: placed}
+	return placed
 }
 
 // TestWhatIfIsWhatThenHappens makes random changes in a copy of a world, and
@@ -272,6 +332,7 @@ func TestWhatIfIsWhatThenHappens(t *testing.T) {
 		want := NewWorld(diceNames, done.list())
 		compareWorlds(t, after.World, want, r)
 		compareSurvival(t, after, want, done, slices.Concat(slices.Collect(maps.Values(held))...))
+		compareDifference(t, after, before, want)
 		if difference := differenceOf(before, NewWorld(diceNames, providers)); difference != "" {
 			t.Errorf("the world before the changes: %s", difference)
 		}
@@ -291,8 +352,8 @@ func compareSurvival(t *testing.T, after *Foreseen, want *World, done *reality, 
 			text := fmt.Sprint(failure.Name(), " ", failure.Consumers)
 			for _, one := range failure.Unplaced {
 				text += fmt.Sprint(" ", one.Consumer, one.Resources)
-				if one.IsStored() == strings.HasPrefix(one.Consumer, "+") {
-					t.Errorf("%s is stored: %t", one.Consumer, one.IsStored())
+				if IsStored(one.Consumer) == strings.HasPrefix(one.Consumer, "+") {
+					t.Errorf("%s is stored: %t", one.Consumer, IsStored(one.Consumer))
 				}
 			}
 			texts = append(texts, text)
@@ -302,6 +363,33 @@ func compareSurvival(t *testing.T, after *Foreseen, want *World, done *reality, 
 	if got, want := lose(after.World, after.Allocations(before)),
 		lose(want, done.allocations()); !slices.Equal(got, want) {
 		t.Errorf("losses %v, want %v", got, want)
+	}
+}
+
+// compareDifference compares the sums that differ with all sums of both worlds.
+func compareDifference(t *testing.T, after *Foreseen, before, want *World) {
+	t.Helper()
+	for _, by := range []CapacityGrouping{CapacityByClass, CapacityByAggregate, CapacityByTrait, CapacityByRoot} {
+		sums := func(w *World) []string { return textsOf(w.Capacities(w.Filter(ProviderFilter{}), by, nil)) }
+		var now, then []*CapacitySum
+		for _, difference := range after.Difference(by) {
+			if difference.Now != nil {
+				now = append(now, difference.Now)
+			}
+			if difference.Then != nil {
+				then = append(then, difference.Then)
+			}
+		}
+		without := func(texts, others []string) []string {
+			return slices.DeleteFunc(texts, func(text string) bool { return slices.Contains(others, text) })
+		}
+		wantNow, wantThen := without(sums(before), sums(want)), without(sums(want), sums(before))
+		if got := textsOf(now); !slices.Equal(got, wantNow) {
+			t.Errorf("before, by %s: %q, want %q", by, got, wantNow)
+		}
+		if got := textsOf(then); !slices.Equal(got, wantThen) {
+			t.Errorf("after, by %s: %q, want %q", by, got, wantThen)
+		}
 	}
 }
 
@@ -346,6 +434,10 @@ func TestWhatIfNamesEveryProblem(t *testing.T) {
 		{Place: vcpus(1)},
 		{Place: []ProviderAllocation{{Provider: uuidOf(9), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}},
 			{Provider: uuidOf(1), Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}}},
+		{MoveConsumer: &ConsumerMove{Consumer: consumerOf(0), Allocations: vcpus(2)}},
+		{DrainProviders: []string{}},
+		{DrainProviders: []string{uuidOf(3), uuidOf(9)}},
+		{Place: vcpus(1)},
 	}, nil, later)
 	want := []string{
 		`changes[0].addProvider.name: resource provider named "root" already exists`,
@@ -367,6 +459,11 @@ func TestWhatIfNamesEveryProblem(t *testing.T) {
 		`changes[11].place[0].resources[0].amount: the amount exceeds the inventory's free capacity`,
 		`changes[12].place[0].provider: resource provider ` + uuidOf(9) + ` does not exist`,
 		`changes[12].place[1].resources[0].amount: the provider has no inventory of the class`,
+		`changes[13].moveConsumer.consumer: consumer ` + consumerOf(0) + ` has no allocations`,
+		`changes[13].moveConsumer.allocations[0].resources[0].amount: the amount exceeds the inventory's free capacity`,
+		`changes[14].drainProviders: must name at least one provider`,
+		`changes[15].drainProviders[1]: resource provider ` + uuidOf(9) + ` does not exist`,
+		`changes[16].place[0].resources[0].amount: the amount exceeds the inventory's free capacity`,
 	}
 	if got := texts(problems); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

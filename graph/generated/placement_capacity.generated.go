@@ -757,6 +757,13 @@ func (ec *executionContext) marshalNCapacityGrouping2githubᚗcomᚋcadastreᚑd
 	return res
 }
 
+func (ec *executionContext) marshalOCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(ctx context.Context, sel ast.SelectionSet, v *model.Capacity) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return ec._Capacity(ctx, sel, v)
+}
+
 func (ec *executionContext) marshalOCapacityConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityConnection(ctx context.Context, sel ast.SelectionSet, v *model.CapacityConnection) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null

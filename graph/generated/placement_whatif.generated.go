@@ -24,6 +24,9 @@ type WhatIfResolver interface {
 	CapacityFor(ctx context.Context, obj *model.WhatIf, requests []*model.PlacementRequestInput) ([]*placement.Fit, error)
 	FitsTogether(ctx context.Context, obj *model.WhatIf, requests []*model.MixedRequestInput) (*placement.Mix, error)
 	Survives(ctx context.Context, obj *model.WhatIf, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, first *int, after *string, last *int, before *string) (*model.FailureConnection, error)
+	DrainPlan(ctx context.Context, obj *model.WhatIf, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error)
+	RebalancePlan(ctx context.Context, obj *model.WhatIf, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error)
+	Diff(ctx context.Context, obj *model.WhatIf, groupBy placement.CapacityGrouping) ([]*model.CapacityDifference, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -296,6 +299,58 @@ func (ec *executionContext) field_WhatIf_capacity_args(ctx context.Context, rawA
 	return args, nil
 }
 
+func (ec *executionContext) field_WhatIf_diff_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "groupBy",
+		func(ctx context.Context, v any) (placement.CapacityGrouping, error) {
+			return ec.unmarshalNCapacityGrouping2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCapacityGrouping(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["groupBy"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_WhatIf_drainPlan_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "providers",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalNUUID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["providers"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "strategy",
+		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
+			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["strategy"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["seed"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "movesPerHost",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["movesPerHost"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field_WhatIf_fitsTogether_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -321,6 +376,52 @@ func (ec *executionContext) field_WhatIf_fits_args(ctx context.Context, rawArgs 
 		return nil, err
 	}
 	args["request"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_WhatIf_rebalancePlan_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "requests",
+		func(ctx context.Context, v any) ([]*model.MixedRequestInput, error) {
+			return ec.unmarshalNMixedRequestInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐMixedRequestInputᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["requests"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "providers",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["providers"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "strategy",
+		func(ctx context.Context, v any) (placement.CandidateOrder, error) {
+			return ec.unmarshalNCandidateOrder2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐCandidateOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["strategy"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "seed",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["seed"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "maxMoves",
+		func(ctx context.Context, v any) (int, error) {
+			return ec.unmarshalNInt2int(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["maxMoves"] = arg4
 	return args, nil
 }
 
@@ -389,6 +490,70 @@ func (ec *executionContext) field_WhatIf_survives_args(ctx context.Context, rawA
 // endregion ***************************** args.gotpl *****************************
 
 // region    **************************** field.gotpl *****************************
+
+func (ec *executionContext) _CapacityDifference_now(ctx context.Context, field graphql.CollectedField, obj *model.CapacityDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CapacityDifference_now(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Now, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Capacity) graphql.Marshaler {
+			return ec.marshalOCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CapacityDifference_now(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CapacityDifference",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Capacity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CapacityDifference_then(ctx context.Context, field graphql.CollectedField, obj *model.CapacityDifference) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CapacityDifference_then(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Then, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Capacity) graphql.Marshaler {
+			return ec.marshalOCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CapacityDifference_then(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CapacityDifference",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Capacity(ctx, field)
+		},
+	}
+	return fc, nil
+}
 
 func (ec *executionContext) _WhatIf_allocationCandidates(ctx context.Context, field graphql.CollectedField, obj *model.WhatIf) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
@@ -654,6 +819,138 @@ func (ec *executionContext) fieldContext_WhatIf_survives(ctx context.Context, fi
 	return fc, nil
 }
 
+func (ec *executionContext) _WhatIf_drainPlan(ctx context.Context, field graphql.CollectedField, obj *model.WhatIf) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WhatIf_drainPlan(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.WhatIf().DrainPlan(ctx, obj, fc.Args["providers"].([]string), fc.Args["strategy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["movesPerHost"].(int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.DrainPlan) graphql.Marshaler {
+			return ec.marshalODrainPlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainPlan(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_WhatIf_drainPlan(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WhatIf",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_DrainPlan(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_WhatIf_drainPlan_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _WhatIf_rebalancePlan(ctx context.Context, field graphql.CollectedField, obj *model.WhatIf) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WhatIf_rebalancePlan(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.WhatIf().RebalancePlan(ctx, obj, fc.Args["requests"].([]*model.MixedRequestInput), fc.Args["providers"].([]string), fc.Args["strategy"].(placement.CandidateOrder), fc.Args["seed"].(int), fc.Args["maxMoves"].(int))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RebalancePlan) graphql.Marshaler {
+			return ec.marshalORebalancePlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalancePlan(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_WhatIf_rebalancePlan(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WhatIf",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RebalancePlan(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_WhatIf_rebalancePlan_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _WhatIf_diff(ctx context.Context, field graphql.CollectedField, obj *model.WhatIf) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_WhatIf_diff(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.WhatIf().Diff(ctx, obj, fc.Args["groupBy"].(placement.CapacityGrouping))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.CapacityDifference) graphql.Marshaler {
+			return ec.marshalNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_WhatIf_diff(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "WhatIf",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CapacityDifference(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_WhatIf_diff_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -669,7 +966,7 @@ func (ec *executionContext) unmarshalInputWhatIfChangeInput(ctx context.Context,
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"addProvider", "removeProvider", "disableProvider", "setInventories", "setTraits", "releaseConsumer", "place"}
+	fieldsInOrder := [...]string{"addProvider", "removeProvider", "disableProvider", "drainProviders", "setInventories", "setTraits", "releaseConsumer", "moveConsumer", "place"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
@@ -697,6 +994,13 @@ func (ec *executionContext) unmarshalInputWhatIfChangeInput(ctx context.Context,
 				return it, err
 			}
 			it.DisableProvider = data
+		case "drainProviders":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("drainProviders"))
+			data, err := ec.unmarshalOUUID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.DrainProviders = data
 		case "setInventories":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("setInventories"))
 			data, err := ec.unmarshalOWhatIfInventoriesInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderInventories(ctx, v)
@@ -718,6 +1022,13 @@ func (ec *executionContext) unmarshalInputWhatIfChangeInput(ctx context.Context,
 				return it, err
 			}
 			it.ReleaseConsumer = data
+		case "moveConsumer":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("moveConsumer"))
+			data, err := ec.unmarshalOWhatIfMoveInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerMove(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.MoveConsumer = data
 		case "place":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("place"))
 			data, err := ec.unmarshalOProviderAllocationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(ctx, v)
@@ -762,6 +1073,43 @@ func (ec *executionContext) unmarshalInputWhatIfInventoriesInput(ctx context.Con
 				return it, err
 			}
 			it.Inventories = data
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputWhatIfMoveInput(ctx context.Context, obj any) (placement.ConsumerMove, error) {
+	var it placement.ConsumerMove
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"consumer", "allocations"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "consumer":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("consumer"))
+			data, err := ec.unmarshalNUUID2string(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Consumer = data
+		case "allocations":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("allocations"))
+			data, err := ec.unmarshalNProviderAllocationInput2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐProviderAllocationᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Allocations = data
 		}
 	}
 	return it, nil
@@ -883,6 +1231,49 @@ func (ec *executionContext) unmarshalInputWhatIfTraitsInput(ctx context.Context,
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var capacityDifferenceImplementors = []string{"CapacityDifference"}
+
+func (ec *executionContext) _CapacityDifference(ctx context.Context, sel ast.SelectionSet, obj *model.CapacityDifference) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, capacityDifferenceImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CapacityDifference")
+		case "now":
+			out.Values[i] = ec._CapacityDifference_now(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "then":
+			out.Values[i] = ec._CapacityDifference_then(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
 
 var whatIfImplementors = []string{"WhatIf"}
 
@@ -1124,6 +1515,120 @@ func (ec *executionContext) _WhatIf(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "drainPlan":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._WhatIf_drainPlan(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "rebalancePlan":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._WhatIf_rebalancePlan(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "diff":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._WhatIf_diff(ctx, field, obj)
+				if res == graphql.Null {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -1148,6 +1653,32 @@ func (ec *executionContext) _WhatIf(ctx context.Context, sel ast.SelectionSet, o
 // endregion **************************** object.gotpl ****************************
 
 // region    ***************************** type.gotpl *****************************
+
+func (ec *executionContext) marshalNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.CapacityDifference) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
+func (ec *executionContext) marshalNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(ctx context.Context, sel ast.SelectionSet, v *model.CapacityDifference) graphql.Marshaler {
+	if v == nil {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+		return graphql.Null
+	}
+	return ec._CapacityDifference(ctx, sel, v)
+}
 
 func (ec *executionContext) unmarshalNWhatIfChangeInput2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐWhatIfChangeᚄ(ctx context.Context, v any) ([]*placement.WhatIfChange, error) {
 	vSlice := graphql.CoerceList(v)
@@ -1180,6 +1711,14 @@ func (ec *executionContext) unmarshalOWhatIfInventoriesInput2ᚖgithubᚗcomᚋc
 		return nil, nil
 	}
 	res, err := ec.unmarshalInputWhatIfInventoriesInput(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOWhatIfMoveInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐConsumerMove(ctx context.Context, v any) (*placement.ConsumerMove, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputWhatIfMoveInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 

@@ -215,6 +215,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputUpdateTagInput,
 		ec.unmarshalInputWhatIfChangeInput,
 		ec.unmarshalInputWhatIfInventoriesInput,
+		ec.unmarshalInputWhatIfMoveInput,
 		ec.unmarshalInputWhatIfProviderInput,
 		ec.unmarshalInputWhatIfTraitsInput,
 		ec.unmarshalInputZoneSpreadInput,
@@ -6293,6 +6294,52 @@ type WhatIf {
     "Only failures before this cursor."
     before: String
   ): FailureConnection @semanticNonNull @work(statements: 1, heavy: true, tests: 10000)
+  """
+  As ` + "`" + `drainPlan` + "`" + ` of Query, with the changes. Consumers that a what-if places move,
+  too, but are not listed.
+  """
+  drainPlan(
+    "The uuids of providers, at least one, at most 1000. The whole tree of each is drained. An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    providers: [UUID!]!
+    "The order of the candidates; a consumer takes the first. ` + "`" + `BREADTH_FIRST` + "`" + ` chooses like ` + "`" + `DEPTH_FIRST` + "`" + `, and ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for consumers with the same amounts."
+    strategy: CandidateOrder! = DEPTH_FIRST
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
+    seed: Int! = 0
+    "Maximum number of moves of one wave from or to a host, 1 to 1000."
+    movesPerHost: Int! = 1
+  ): DrainPlan @semanticNonNull @work(statements: 1, heavy: true, tests: 10000)
+  """
+  As ` + "`" + `rebalancePlan` + "`" + ` of Query, with the changes. Consumers that a what-if places
+  are not moved.
+  """
+  rebalancePlan(
+    "The requests to make room for, 1 to 32, weighted by their shares."
+    requests: [MixedRequestInput!]! @work(tests: 10000)
+    "The uuids of providers, at most 1000: only consumers on the trees of these are moved (default: all). An unknown one is ` + "`" + `BAD_USER_INPUT` + "`" + `."
+    providers: [UUID!]
+    """
+    The order of the candidates; a consumer takes the first one on another host.
+    ` + "`" + `LEAST_FRAGMENTING` + "`" + ` keeps room for the amounts of ` + "`" + `requests` + "`" + `.
+    """
+    strategy: CandidateOrder! = LEAST_FRAGMENTING
+    "The seed of ` + "`" + `RANDOM` + "`" + `; other strategies ignore it."
+    seed: Int! = 0
+    "Maximum number of moves, 1 to 100."
+    maxMoves: Int! = 10 @work(tests: 100000)
+  ): RebalancePlan @semanticNonNull @work(statements: 1, heavy: true)
+  "The sums of ` + "`" + `capacity` + "`" + ` that the changes change, in its order, at most 1000."
+  diff(
+    "The groups of the sums, in addition to the resource class."
+    groupBy: CapacityGrouping! = RESOURCE_CLASS
+  ): [CapacityDifference!]! @work(tests: 4000, length: 10)
+}
+
+"A sum of capacity before and after changes."
+type CapacityDifference {
+  "The sum as stored; ` + "`" + `null` + "`" + ` if no provider has the class and group."
+  now: Capacity
+  "The sum with the changes; ` + "`" + `null` + "`" + ` if no provider has the class and group."
+  then: Capacity
 }
 
 "A change with exactly one field."
@@ -6307,6 +6354,12 @@ input WhatIfChangeInput @oneOf {
   becomes minus ` + "`" + `used` + "`" + `.
   """
   disableProvider: UUID @work(tests: 1500)
+  """
+  Moves the consumers of the providers with these uuids elsewhere, as ` + "`" + `drainPlan` + "`" + `
+  with its default arguments does, and disables the trees of the providers.
+  Consumers that do not fit elsewhere, or that the viewer does not see, stay.
+  """
+  drainProviders: [UUID!] @work(statements: 1, tests: 10000)
   "Replaces all inventories of a provider. Inventories with allocations must stay."
   setInventories: WhatIfInventoriesInput @work(tests: 400)
   "Replaces all traits of a provider."
@@ -6316,8 +6369,21 @@ input WhatIfChangeInput @oneOf {
   allocations, or of a project that the viewer does not see, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
   """
   releaseConsumer: UUID @work(tests: 400)
+  """
+  Replaces the allocations of a consumer. A consumer without allocations, or of a
+  project that the viewer does not see, is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+  """
+  moveConsumer: WhatIfMoveInput @work(tests: 400)
   "The amounts of one more consumer, by provider: at most 1000 providers, each once. They must fit."
   place: [ProviderAllocationInput!] @work(tests: 400)
+}
+
+"The place of a consumer."
+input WhatIfMoveInput {
+  "The uuid of the consumer."
+  consumer: UUID!
+  "All amounts of the consumer after the move, by provider: at most 1000 providers, each once. They must fit."
+  allocations: [ProviderAllocationInput!]!
 }
 
 "A provider to add."
@@ -8276,6 +8342,16 @@ func (ec *executionContext) childFields_CapacityConnection(ctx context.Context, 
 		return ec.fieldContext_CapacityConnection_totalCount(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type CapacityConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_CapacityDifference(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "now":
+		return ec.fieldContext_CapacityDifference_now(ctx, field)
+	case "then":
+		return ec.fieldContext_CapacityDifference_then(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CapacityDifference", field.Name)
 }
 
 func (ec *executionContext) childFields_CapacityEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -10772,6 +10848,12 @@ func (ec *executionContext) childFields_WhatIf(ctx context.Context, field graphq
 		return ec.fieldContext_WhatIf_fitsTogether(ctx, field)
 	case "survives":
 		return ec.fieldContext_WhatIf_survives(ctx, field)
+	case "drainPlan":
+		return ec.fieldContext_WhatIf_drainPlan(ctx, field)
+	case "rebalancePlan":
+		return ec.fieldContext_WhatIf_rebalancePlan(ctx, field)
+	case "diff":
+		return ec.fieldContext_WhatIf_diff(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type WhatIf", field.Name)
 }

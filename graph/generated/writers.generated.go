@@ -1190,6 +1190,29 @@ func (d *direct) objectCapacityConnection(s *document.Selection, obj *model.Capa
 	return true
 }
 
+func (d *direct) objectCapacityDifference(s *document.Selection, obj *model.CapacityDifference) bool {
+	start, ok := d.Mark(), true
+	for _, f := range s.Fields {
+		d.Key(f)
+		switch f.Number {
+		case document.TypeName:
+			d.Raw(`"CapacityDifference"`)
+		case 0: // now
+			ok = d.writeOCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, obj.Now) && ok
+		case 1: // then
+			ok = d.writeOCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f, obj.Then) && ok
+		}
+	}
+	if !ok {
+		return d.Drop(start)
+	}
+	if len(s.Fields) == 0 {
+		d.Byte('{')
+	}
+	d.Byte('}')
+	return true
+}
+
 func (d *direct) objectCapacityEdge(s *document.Selection, obj *model.Edge[model.Capacity]) bool {
 	start, ok := d.Mark(), true
 	for _, f := range s.Fields {
@@ -10539,6 +10562,76 @@ func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
 			}
 			ok = d.writeOFailureConnection2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐFailureConnection(f, v) && ok
 			d.NotNullSince(f, from, failed)
+		case 6: // drainPlan
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_drainPlan_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.DrainPlan](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().DrainPlan(d.Context(f), obj, args["providers"].([]string), args["strategy"].(placement.CandidateOrder), args["seed"].(int), args["movesPerHost"].(int))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeODrainPlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐDrainPlan(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 7: // rebalancePlan
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_rebalancePlan_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			from, failed := d.Mark(), len(d.Errors)
+			v, known, err := writer.Kept[*model.RebalancePlan](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().RebalancePlan(d.Context(f), obj, args["requests"].([]*model.MixedRequestInput), args["providers"].([]string), args["strategy"].(placement.CandidateOrder), args["seed"].(int), args["maxMoves"].(int))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeORebalancePlan2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐRebalancePlan(f, v) && ok
+			d.NotNullSince(f, from, failed)
+		case 8: // diff
+			args := d.Arguments(f)
+			if args == nil {
+				args = d.Bind(f, d.ec.field_WhatIf_diff_args)
+			}
+			if args == nil {
+				ok = d.Absent(f) && ok
+				break
+			}
+			v, known, err := writer.Kept[[]*model.CapacityDifference](d.Writer, f)
+			if !known {
+				v, err = d.ec.Resolvers.WhatIf().Diff(d.Context(f), obj, args["groupBy"].(placement.CapacityGrouping))
+				if f.Repeated {
+					d.Keep(f, v, err)
+				}
+			}
+			if err != nil {
+				d.Fail(f, err)
+				ok = d.Absent(f) && ok
+				break
+			}
+			ok = d.writeNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(f, v) && ok
 		}
 	}
 	if !ok {
@@ -11476,6 +11569,13 @@ func (d *direct) writeNCapacityEdge2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastre�
 	}
 	d.Byte(']')
 	return true
+}
+
+func (d *direct) writeOCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f *document.Field, v *model.Capacity) bool {
+	if v == nil {
+		return d.Null()
+	}
+	return d.objectCapacity(f.Below, v) || d.Null()
 }
 
 func (d *direct) writeNCapacity2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacity(f *document.Field, v *model.Capacity) bool {
@@ -13980,6 +14080,22 @@ func (d *direct) writeNAccessRule2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 	return true
 }
 
+func (d *direct) writeNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(f *document.Field, v []*model.CapacityDifference) bool {
+	start, ok := d.Mark(), true
+	d.Byte('[')
+	d.Enter()
+	for i := range v {
+		d.At(i)
+		ok = d.writeNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(f, v[i]) && ok
+	}
+	d.Leave()
+	if !ok {
+		return d.Drop(start)
+	}
+	d.Byte(']')
+	return true
+}
+
 func (d *direct) writeN__DirectiveLocation2ᚕstringᚄ(f *document.Field, v []string) bool {
 	start, ok := d.Mark(), true
 	d.Byte('[')
@@ -14574,6 +14690,13 @@ func (d *direct) writeNInventoryRefusal2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadas
 
 func (d *direct) writeNResourceUsage2githubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐResourceUsage(f *document.Field, v *placement.ResourceUsage) bool {
 	return d.objectResourceUsage(f.Below, v)
+}
+
+func (d *direct) writeNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(f *document.Field, v *model.CapacityDifference) bool {
+	if v == nil {
+		return d.FailNull(f)
+	}
+	return d.objectCapacityDifference(f.Below, v)
 }
 
 func (d *direct) writeN__InputValue2githubᚗcomᚋ99designsᚋgqlgenᚋgraphqlᚋintrospectionᚐInputValue(f *document.Field, v *introspection.InputValue) bool {

@@ -13,6 +13,14 @@ type Capacity struct {
 // about one tree.
 func (c *Capacity) Root() *ResourceProvider { return ProviderIn(c.World, c.CapacitySum.Root) }
 
+// capacityIn returns a sum of a world as a node, or nil for nil.
+func capacityIn(world *placement.World, sum *placement.CapacitySum) *Capacity {
+	if sum == nil {
+		return nil
+	}
+	return &Capacity{sum, world}
+}
+
 // CapacitiesIn returns the sums of a world as nodes.
 func CapacitiesIn(world *placement.World, sums []*placement.CapacitySum) []*Capacity {
 	nodes := make([]*Capacity, len(sums))

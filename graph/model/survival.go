@@ -39,7 +39,7 @@ func (f *Failure) Unplaced() []*placement.Unplaced { return firstUnplaced(f.Fail
 func firstUnplaced(unplaced []placement.Unplaced) []*placement.Unplaced {
 	nodes := make([]*placement.Unplaced, 0, min(len(unplaced), MaxUnplaced))
 	for i := range unplaced {
-		if len(nodes) < MaxUnplaced && unplaced[i].IsStored() {
+		if len(nodes) < MaxUnplaced && placement.IsStored(unplaced[i].Consumer) {
 			nodes = append(nodes, &unplaced[i])
 		}
 	}

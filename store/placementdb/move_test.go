@@ -46,7 +46,7 @@ func planned(t *testing.T, s *store.Store, providers ...int) (moves placement.Pl
 	for _, provider := range providers {
 		draining.Providers = append(draining.Providers, storetest.UUID(provider))
 	}
-	_, plan, err := s.DrainPlan(storetest.AsAdmin(), &draining)
+	_, plan, err := s.DrainPlan(storetest.AsAdmin(), nil, &draining)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func (s *PlacementStore) Survival(
 	filter placement.ProviderFilter, together placement.FailingTogether,
 	request page.Request, problems problem.Problems,
 ) (of WorldPage[*placement.Failure], unsurvived int, err error) {
-	world, err := s.worldOf(ctx, foreseen)
+	world, err := s.WorldOf(ctx, foreseen)
 	if err != nil {
 		return of, 0, err
 	}
@@ -66,35 +66,35 @@ func (s *PlacementStore) losses(
 		})
 	}
 	failures := world.Failures(together, slices.Collect(providers))
-	allocations, err := s.allocationsAround(ctx, failures.Providers(), nil)
+	allocations, _, err := s.foreseenAround(ctx, foreseen, failures.Providers())
 	if err != nil {
 		return nil, err
 	}
-	return failures.Survive(foreseen.Allocations(allocations))
+	return failures.Survive(allocations)
 }
 
-// worldOf returns the world of a Foreseen, or the stored world for nil.
-func (s *PlacementStore) worldOf(ctx context.Context, foreseen *placement.Foreseen) (*placement.World, error) {
+// WorldOf returns the world of a Foreseen, or the stored world for nil.
+func (s *PlacementStore) WorldOf(ctx context.Context, foreseen *placement.Foreseen) (*placement.World, error) {
 	if foreseen != nil {
 		return foreseen.World, nil
 	}
 	return s.World(ctx)
 }
 
-// DrainPlan returns the moves of the consumers off the trees of some providers,
-// with the world that the plan is for. It moves only consumers that the viewer
-// sees. By default any role may call it.
-func (s *PlacementStore) DrainPlan(ctx context.Context,
+// DrainPlan returns the moves of the consumers off the trees of some providers
+// of a foreseen world, with the world that the plan is for; nil is the stored
+// one. It moves only consumers that the viewer sees, and does not list the moves
+// of consumers that are not stored. By default any role may call it.
+func (s *PlacementStore) DrainPlan(ctx context.Context, foreseen *placement.Foreseen,
 	draining *placement.Draining) (*placement.World, *placement.DrainPlan, error) {
-	world, err := s.World(ctx)
+	world, err := s.WorldOf(ctx, foreseen)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := problemsIn(world, draining.Validate(world)).Err(); err != nil {
 		return nil, nil, err
 	}
-	generations := map[string]int64{}
-	allocations, err := s.allocationsAround(ctx, draining.Members(world), generations)
+	allocations, generations, err := s.foreseenAround(ctx, foreseen, draining.Members(world))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -105,6 +105,7 @@ func (s *PlacementStore) DrainPlan(ctx context.Context,
 	if err != nil {
 		return nil, nil, tooManySteps(err)
 	}
+	plan.Moves = slices.DeleteFunc(plan.Moves, func(m placement.Move) bool { return !placement.IsStored(m.Consumer) })
 	for i := range plan.Moves {
 		plan.Moves[i].Generation = generations[plan.Moves[i].Consumer]
 	}
@@ -117,17 +118,29 @@ func (s *PlacementStore) CheckRebalancing(world *placement.World, of *placement.
 	return problemsIn(world, of.Validate(world))
 }
 
-// RebalancePlan returns moves after which more consumers of the requests fit.
-// The rebalancing must have no problems in the world. Only consumers that the
-// viewer sees are moved. By default any role may call it.
-func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World,
-	of *placement.Rebalancing) (*placement.RebalancePlan, error) {
+// foreseenAround returns all allocations of the consumers that the viewer sees
+// and that have an allocation on any of the providers, as the changes of a
+// foreseen world leave them, and the stored generations of these consumers. It
+// may return further consumers.
+func (s *PlacementStore) foreseenAround(ctx context.Context, foreseen *placement.Foreseen,
+	providers []string) ([]*placement.Allocation, map[string]int64, error) {
 	generations := map[string]int64{}
-	allocations, err := s.allocationsAround(ctx, of.Members(world), generations)
+	stored, err := s.allocationsAround(ctx, foreseen.Around(providers), generations)
+	return foreseen.Allocations(stored), generations, err
+}
+
+// RebalancePlan returns moves in a world after which more consumers of the
+// requests fit. The world is the one of foreseen, or the stored one for nil. The
+// rebalancing must have no problems in the world. Only stored consumers that the
+// viewer sees are moved. By default any role may call it.
+func (s *PlacementStore) RebalancePlan(ctx context.Context, world *placement.World, foreseen *placement.Foreseen,
+	of *placement.Rebalancing) (*placement.RebalancePlan, error) {
+	allocations, generations, err := s.foreseenAround(ctx, foreseen, of.Members(world))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := of.Plan(ctx, world, allocations)
+	isForeseen := func(a *placement.Allocation) bool { return !placement.IsStored(a.Consumer) }
+	plan, err := of.Plan(ctx, world, slices.DeleteFunc(allocations, isForeseen))
 	if err != nil {
 		return nil, tooManySteps(err)
 	}

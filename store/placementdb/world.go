@@ -3,6 +3,7 @@ package placementdb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/placement"
@@ -178,25 +179,55 @@ func (s *PlacementStore) WorldAge() time.Duration {
 }
 
 // WhatIf returns the world with changes, which are not stored. It refuses to
-// release a consumer that the viewer does not see. By default any role may call
-// it.
+// release or move a consumer that the viewer does not see, and drains move only
+// consumers that the viewer sees. By default any role may call it.
 func (s *PlacementStore) WhatIf(ctx context.Context, changes []placement.WhatIfChange) (*placement.Foreseen, error) {
 	world, err := s.World(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var released []string
-	for i := range changes {
-		if consumer := changes[i].ReleaseConsumer; consumer != nil {
-			released = append(released, *consumer)
-		}
-	}
-	var held map[string][]*placement.Allocation
-	if len(released) > 0 && len(changes) <= placement.MaxWhatIfChanges {
-		if held, err = s.AllocationsOfConsumers(ctx, released); err != nil {
-			return nil, err
-		}
+	held, err := s.heldBefore(ctx, world, changes)
+	if err != nil {
+		return nil, err
 	}
 	after, problems := world.WhatIf("changes", changes, held, s.Now())
 	return after, problemsIn(world, problems).Err()
+}
+
+// heldBefore returns the allocations of the consumers that changes release, move
+// or drain, by consumer.
+func (s *PlacementStore) heldBefore(ctx context.Context, world *placement.World,
+	changes []placement.WhatIfChange) (map[string][]*placement.Allocation, error) {
+	held := map[string][]*placement.Allocation{}
+	if len(changes) > placement.MaxWhatIfChanges {
+		return held, nil
+	}
+	var consumers []string
+	var drained placement.Draining
+	for _, change := range changes {
+		if change.ReleaseConsumer != nil {
+			consumers = append(consumers, *change.ReleaseConsumer)
+		}
+		if change.MoveConsumer != nil {
+			consumers = append(consumers, change.MoveConsumer.Consumer)
+		}
+		drained.Providers = append(drained.Providers, change.DrainProviders...)
+	}
+	if members := drained.Members(world); len(members) > 0 {
+		around, err := s.allocationsAround(ctx, members, nil)
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range around {
+			held[a.Consumer] = append(held[a.Consumer], a)
+		}
+	}
+	if len(consumers) > 0 {
+		named, err := s.AllocationsOfConsumers(ctx, consumers)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(held, named)
+	}
+	return held, nil
 }
