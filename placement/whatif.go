@@ -120,8 +120,9 @@ func (f *Foreseen) Difference(by CapacityGrouping) []CapacityDifference {
 
 // WhatIf returns the World after changes, made in order. held has all
 // allocations of the consumers that they release and move, and of the consumers
-// on the trees that they drain; now is the time of the providers that they add. Generations stay. A provider without a uuid gets one
-// that depends on its name alone, so that positions stay valid.
+// on the trees that they drain; now is the time of the providers that they add.
+// Generations stay. A provider without a uuid gets one that depends on its name
+// alone, so that positions stay valid.
 //
 // If a change has a problem, WhatIf returns nil and every problem, each at its
 // path below path ("changes"). A change with problems has no effect on the

@@ -235,7 +235,7 @@ func (r *reality) put(consumer string, held []*Allocation, allocations []Provide
 	return true
 }
 
-// hasRoom reports whether a consumer may have an amount in place of its own.
+// hasRoom reports whether a consumer that has own units may have an amount instead.
 func (r *reality) hasRoom(uuid string, amount Amount, own int64) bool {
 	for _, of := range r.providers[uuid].Inventories {
 		if of.ResourceClass == amount.ResourceClass {
