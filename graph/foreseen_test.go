@@ -18,6 +18,7 @@ type foreseeing struct {
 	random *rand.Rand
 	next   int
 	hosts  []*foreseenHost
+	claims map[string]int // by consumer
 	// The changes of this round, and the mutations that make them.
 	changes, mutations []string
 }
@@ -96,9 +97,28 @@ func (f *foreseeing) addHost() {
 }
 
 func (f *foreseeing) disable(host *foreseenHost) {
-	f.add(fmt.Sprintf("disableProvider: %q", host.uuid),
-		fmt.Sprintf(`setInventories(input: {provider: %q, inventories: [{resourceClass: "VCPU", total: %d, reserved: %d}]})`, host.uuid, host.total, host.total))
-	host.reserved = host.total
+	f.add(fmt.Sprintf("disableProvider: %q", host.uuid), host.reserve())
+}
+
+// reserve reserves everything of a host, and returns the mutation that does so.
+func (h *foreseenHost) reserve() string {
+	h.reserved = h.total
+	return fmt.Sprintf(`setInventories(input: {provider: %q, inventories: [
+		{resourceClass: "VCPU", total: %d, reserved: %[2]d}]})`, h.uuid, h.total)
+}
+
+// claim gives a consumer an amount of a host, and returns the allocations and the
+// mutation that claims them.
+func (f *foreseeing) claim(h *foreseenHost, consumer string, amount int) (allocations, mutation string) {
+	h.holds[consumer] = amount
+	generation := "null"
+	if f.claims[consumer] > 0 {
+		generation = fmt.Sprint(f.claims[consumer])
+	}
+	f.claims[consumer]++
+	allocations = fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, h.uuid, amount)
+	return allocations, fmt.Sprintf(`setAllocations(input: {consumers: [
+		{uuid: %q, projectId: "demo", userId: "u", generation: %s, allocations: %s}]})`, consumer, generation, allocations)
 }
 
 func (f *foreseeing) resize(host *foreseenHost) {
@@ -115,12 +135,8 @@ func (f *foreseeing) move(from, to *foreseenHost) {
 			from.holds[consumer] = held
 			return
 		}
-		amount := 1 + f.random.IntN(min(to.free(), 3))
-		to.holds[consumer] = amount
-		allocations := fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, to.uuid, amount)
-		f.add(fmt.Sprintf("moveConsumer: {consumer: %q, allocations: %s}", consumer, allocations),
-			fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: %s}]})`,
-				consumer, allocations))
+		allocations, mutation := f.claim(to, consumer, 1+f.random.IntN(min(to.free(), 3)))
+		f.add(fmt.Sprintf("moveConsumer: {consumer: %q, allocations: %s}", consumer, allocations), mutation)
 		return
 	}
 }
@@ -130,58 +146,53 @@ func (f *foreseeing) drain(host *foreseenHost) {
 	if len(f.changes) > 0 {
 		return
 	}
-	type allocation struct {
-		Provider  string
-		Resources []struct{ Amount int }
-	}
 	var plan struct {
 		DrainPlan struct {
 			Moves []struct {
 				Consumer    struct{ UUID string }
-				Allocations []allocation
+				Allocations []struct {
+					Provider  string
+					Resources []struct{ Amount int }
+				}
 			}
 		}
 	}
-	f.ask("admin", fmt.Sprintf(`{ drainPlan(providers: [%q]) { moves { consumer { uuid } allocations { provider resources { amount } } } } }`, host.uuid), &plan)
-	f.changes = append(f.changes, fmt.Sprintf("{drainProviders: [%q]}", host.uuid))
+	f.ask("admin", fmt.Sprintf(`{ drainPlan(providers: [%q]) {
+		moves { consumer { uuid } allocations { provider resources { amount } } } } }`, host.uuid), &plan)
+	change := fmt.Sprintf("drainProviders: [%q]", host.uuid)
 	for _, move := range plan.DrainPlan.Moves {
 		to := move.Allocations[0]
-		f.mutations = append(f.mutations, fmt.Sprintf(`m%d: setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]}]}) { __typename }`,
-			len(f.mutations), move.Consumer.UUID, to.Provider, to.Resources[0].Amount))
 		delete(host.holds, move.Consumer.UUID)
 		at := slices.IndexFunc(f.hosts, func(other *foreseenHost) bool { return other.uuid == to.Provider })
-		f.hosts[at].holds[move.Consumer.UUID] = to.Resources[0].Amount
+		_, mutation := f.claim(f.hosts[at], move.Consumer.UUID, to.Resources[0].Amount)
+		f.add(change, mutation)
 	}
-	f.mutations = append(f.mutations, fmt.Sprintf(`m%d: setInventories(input: {provider: %q, inventories: [{resourceClass: "VCPU", total: %d, reserved: %d}]}) { __typename }`,
-		len(f.mutations), host.uuid, host.total, host.total))
-	host.reserved = host.total
+	f.add(change, host.reserve())
+	f.changes = f.changes[:1] // one change makes all of it
 }
 
 func (f *foreseeing) place(host *foreseenHost) {
 	if host.free() < 1 {
 		return
 	}
-	consumer, amount := f.uuid(), 1+f.random.IntN(min(host.free(), 3))
-	allocations := fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, host.uuid, amount)
-	f.add("place: "+allocations,
-		fmt.Sprintf(`setAllocations(input: {consumers: [{uuid: %q, projectId: "demo", userId: "u", allocations: %s}]})`,
-			consumer, allocations))
-	host.holds[consumer] = amount
+	allocations, mutation := f.claim(host, f.uuid(), 1+f.random.IntN(min(host.free(), 3)))
+	f.add("place: "+allocations, mutation)
 }
 
 // answers are fields of Query and of WhatIf.
 func (f *foreseeing) answers() string {
 	request := fmt.Sprintf(`{resources: [{resourceClass: "VCPU", amount: %d}]}`, 1+f.random.IntN(4))
 	return fmt.Sprintf(`fits(request: %[1]s) { atLeast atMost exact limitedBy { kind name providers } }
-		capacityFor(requests: [%[1]s, {resources: [{resourceClass: "VCPU", amount: 1}], requiredAll: ["HW_CPU_X86_AVX"]}]) { exact limitedBy { name providers } }
+		capacityFor(requests: [%[1]s, {resources: [{resourceClass: "VCPU", amount: 1}], requiredAll: ["HW_CPU_X86_AVX"]}]) {
+			exact limitedBy { name providers } }
 		fitsTogether(requests: [{request: %[1]s, share: 2}, {request: {resources: [{resourceClass: "VCPU", amount: 1}]}}]) {
 			exact each { atLeast atMost } next limitedBy { name providers } }
 		survives { unsurvivedCount nodes { root { name } consumers unplacedCount missing { amount } } }
 		capacity(groupBy: ROOT) { nodes { root { name } reserved used free } }
 		drainPlan(providers: [%[2]q]) { waves unplacedCount }
 		rebalancePlan(requests: [{request: %[1]s}], maxMoves: 1) { atLeast }
-		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) { totalCount nodes { claim { allocations { provider } } } }`,
-		request, f.hosts[f.random.IntN(len(f.hosts))].uuid)
+		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) {
+			totalCount nodes { claim { allocations { provider } } } }`, request, f.hosts[f.random.IntN(len(f.hosts))].uuid)
 }
 
 // TestAWhatIfThatIsDoneGivesTheSameAnswers asks what random changes would do,
@@ -189,7 +200,7 @@ func (f *foreseeing) answers() string {
 func TestAWhatIfThatIsDoneGivesTheSameAnswers(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		f := &foreseeing{counting: counting{t, executorOf(t, s)}, random: rand.New(rand.NewPCG(31, 1))}
+		f := &foreseeing{counting: counting{t, executorOf(t, s)}, random: rand.New(rand.NewPCG(31, 1)), claims: map[string]int{}}
 		for round := range 30 {
 			f.changes, f.mutations = nil, nil
 			for range 1 + f.random.IntN(6) {
@@ -262,11 +273,13 @@ func TestAWhatIfPlansWithItsChanges(t *testing.T) {
 			return fmt.Sprintf(`allocations: [{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`,
 				storetest.UUID(provider), consumers)
 		}
-		c.ask("admin", fmt.Sprintf(`mutation { setAllocations(input: {consumers: [{uuid: %q, projectId: "p", userId: "u", %s}]}) {
-			consumers { uuid } } }`, storetest.UUID(9), allocations(1, 1)), &struct{}{})
+		c.ask("admin", fmt.Sprintf(`mutation { setAllocations(input: {consumers: [
+			{uuid: %q, projectId: "p", userId: "u", %s}]}) { consumers { uuid } } }`,
+			storetest.UUID(9), allocations(1, 1)), &struct{}{})
 		var answer json.RawMessage
 		c.ask("admin", fmt.Sprintf(`{ whatIf(changes: [{moveConsumer: {consumer: %q, %s}}]) {
-			drainPlan(providers: [%q]) { moves { consumer { uuid } consumerGeneration from { provider { uuid } } to { provider { uuid } } } }
+			drainPlan(providers: [%q]) { moves {
+				consumer { uuid } consumerGeneration from { provider { uuid } } to { provider { uuid } } } }
 			diff(groupBy: ROOT) { now { root { uuid } used } then { root { uuid } used } } } }`,
 			storetest.UUID(9), allocations(2, 3), storetest.UUID(2)), &answer)
 		sum := func(provider, now, then int) string {
@@ -275,7 +288,7 @@ func TestAWhatIfPlansWithItsChanges(t *testing.T) {
 		}
 		want := fmt.Sprintf(`{"whatIf":{"drainPlan":{"moves":[{"consumer":{"uuid":%q},"consumerGeneration":1,`+
 			`"from":[{"provider":{"uuid":%q}}],"to":[{"provider":{"uuid":%q}}]}]},"diff":[%s,%s]}}`,
-			storetest.UUID(9), storetest.UUID(2), storetest.UUID(1), sum(1, 1, 0), sum(2, 0, 3))
+			storetest.UUID(9), storetest.UUID(2), storetest.UUID(1), sum(2, 0, 3), sum(1, 1, 0))
 		if string(answer) != want {
 			t.Errorf("got\n%s\nwant\n%s", answer, want)
 		}
