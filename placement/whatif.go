@@ -439,7 +439,7 @@ func (d *draft) place(path string, allocations []ProviderAllocation) []Problem {
 }
 
 // drain moves the consumers of trees elsewhere, and disables the trees.
-// Consumers that do not fit elsewhere stay.
+// Consumers that do not fit elsewhere, or whose move would be refused, stay.
 func (d *draft) drain(path string, uuids []string) []Problem {
 	var v validator
 	v.require(len(uuids) > 0, path, "must name at least one provider")
@@ -460,7 +460,10 @@ func (d *draft) drain(path string, uuids []string) []Problem {
 		return v.problems
 	}
 	for _, move := range plan.Moves {
-		d.put(move.Consumer, d.holds(move.Consumer), move.Allocations)
+		held := d.holds(move.Consumer)
+		if len(d.check(path, held, move.Allocations)) == 0 { // an allocation that stays can break a newer rule
+			d.put(move.Consumer, held, move.Allocations)
+		}
 	}
 	for tree := range draining.trees(world) {
 		if problems := d.eachBelow(path, tree.root, d.disable); len(problems) > 0 {
