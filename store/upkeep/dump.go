@@ -15,6 +15,7 @@ import (
 	"hash"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -113,27 +114,50 @@ func write(ctx context.Context, db *sqldb.DB, on sqldb.Conn, tables []table, to 
 }
 
 // Restore creates or migrates a database, and loads a dump into it in one
-// transaction. It refuses a database with rows, which it has migrated by then.
-// Before it commits, it reads the rows again and compares them with the number
-// and the digest in the dump.
+// transaction. It refuses a database with rows, and leaves that unchanged. Before
+// it commits, it reads the rows again and compares them with the number and the
+// digest in the dump.
 func Restore(ctx context.Context, url string, from io.Reader) (result Result, err error) {
 	db, err := sqldb.Open(ctx, sqldb.Options{URL: url, StatementTime: -1})
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := db.Migrate(ctx); err != nil {
-		return result, err
+	if err = refuseRows(ctx, db, db.Pool); err == nil {
+		err = db.Migrate(ctx)
 	}
-	err = db.Load(ctx, func(on sqldb.Conn) error {
-		r := restoring{db: db, on: on, lines: json.NewDecoder(bufio.NewReaderSize(from, 1<<20)), digest: sha256.New()}
-		result, err = r.run(ctx)
-		return err
-	})
+	if err == nil {
+		err = db.Load(ctx, func(on sqldb.Conn) error {
+			r := restoring{db: db, on: on, lines: json.NewDecoder(bufio.NewReaderSize(from, 1<<20)), digest: sha256.New()}
+			result, err = r.run(ctx)
+			return err
+		})
+	}
 	if err != nil {
 		return result, fmt.Errorf("restore the database: %w", err)
 	}
 	return result, nil
+}
+
+// refuseRows returns an error if a table has rows. An older database or an empty
+// one lacks tables.
+func refuseRows(ctx context.Context, db *sqldb.DB, on sqldb.Conn) error {
+	statement := "SELECT name FROM sqlite_master WHERE name IN (SELECT value FROM json_each($1))"
+	if db.Postgres() {
+		statement = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
+			AND tablename IN (SELECT jsonb_array_elements_text($1::jsonb))`
+	}
+	names, err := sqldb.Column[string](ctx, db, on, statement, sqldb.JSONOf(strings.Fields(order)))
+	for _, name := range names {
+		var used []int
+		if used, err = sqldb.Column[int](ctx, db, on, "SELECT 1 FROM "+name+" LIMIT 1"); err == nil && len(used) > 0 {
+			err = fmt.Errorf("the database is not empty: it has rows in %s", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // restoring is one run of Restore.
@@ -149,14 +173,8 @@ func (r *restoring) run(ctx context.Context) (result Result, err error) {
 	if r.tables, err = tablesOf(ctx, r.db, r.on); err != nil {
 		return result, err
 	}
-	for _, of := range r.tables {
-		used, err := sqldb.Column[int](ctx, r.db, r.on, "SELECT 1 FROM "+of.name+" LIMIT 1")
-		if err == nil && len(used) > 0 {
-			err = fmt.Errorf("the database is not empty: it has rows in %s", of.name)
-		}
-		if err != nil {
-			return result, err
-		}
+	if err := refuseRows(ctx, r.db, r.on); err != nil {
+		return result, err
 	}
 	var first head
 	if err := r.lines.Decode(&first); err != nil || first.Cadastre != "dump" {
