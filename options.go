@@ -43,6 +43,24 @@ type configuration struct {
 	follower    *cloudFollower   // nil without --sync
 }
 
+// configureUntil is configure until a context ends. A file that is a pipe is read
+// only after another program has opened it.
+func configureUntil(ctx context.Context, options cli.ServeOptions) (*configuration, error) {
+	var c *configuration
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		c, err = configure(options)
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return c, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // configure checks all flags of `serve` and returns the configuration. Its
 // error names all problems.
 func configure(options cli.ServeOptions) (*configuration, error) {

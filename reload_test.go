@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -117,7 +119,8 @@ func TestSIGHUPReloadsFiles(t *testing.T) {
 }
 
 // TestAPipeIsNotReadAgain reloads the file of a shell's <(command): reading it
-// would wait forever, and the files after it would not be reloaded.
+// would wait forever, and the files after it would not be reloaded. A server that
+// still reads it at its start ends at a signal.
 func TestAPipeIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	reader, writer, err := os.Pipe()
@@ -132,6 +135,11 @@ func TestAPipeIsNotReadAgain(t *testing.T) {
 	pipe := reloadable{"--tokens", path, func() (string, error) { return "", nil }}
 	if _, err := pipe.read(); err == nil || !strings.Contains(err.Error(), "pipe") {
 		t.Errorf("got %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := run(ctx, []string{"serve", "--tokens", path}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+		t.Errorf("a server that waits for its tokens: %v", err)
 	}
 }
 

@@ -143,7 +143,7 @@ func serve(ctx context.Context, options cli.ServeOptions, stdout, stderr io.Writ
 	received := hangups()
 	log := newLog(options.LogFormat, stderr)
 	memory := useMemory(log)
-	c, err := configure(options)
+	c, err := configureUntil(ctx, options)
 	if err != nil {
 		return err
 	}
