@@ -181,13 +181,15 @@ func TestBrokenContentIsRefused(t *testing.T) {
 func TestHistoryQueriesAreChecked(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 10, 13, 7, 0, 0, time.UTC)
-	early, late := now.Add(-43*24*time.Hour), now.Add(time.Hour)
+	first, late := now.Add(-MaxHistoryBuckets*time.Hour), now.Add(time.Hour)
+	early := first.Add(-1)
 	many := make([]string, MaxFilterList+1)
 	for _, of := range []struct {
 		query HistoryQuery
 		want  string
 	}{
 		{HistoryQuery{By: HistoryByClass, Bucket: BucketOfHour}, ""},
+		{HistoryQuery{HistoryByClass, BucketOfHour, CapacityHistoryFilter{Since: &first}}, ""},
 		{HistoryQuery{By: HistoryByProject, Bucket: BucketOfFiveMinutes}, "bucket"},
 		{HistoryQuery{HistoryByClass, BucketOfHour, CapacityHistoryFilter{Since: &early, Aggregates: many}},
 			"filter.since filter.aggregates filter.aggregates"},

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// MaxHistoryBuckets is the maximum number of buckets in an answer.
+	// MaxHistoryBuckets is the maximum number of buckets between Since and Until.
 	MaxHistoryBuckets = 1000
 	// defaultHistoryBuckets is the number of buckets of a query without Since.
 	defaultHistoryBuckets = 100
@@ -49,11 +49,11 @@ func (q *HistoryQuery) Validate(now time.Time) []Problem {
 	if q.By == HistoryByProject && q.Bucket == BucketOfFiveMinutes {
 		v.add("bucket", "projects have no buckets of five minutes")
 	}
-	first, until := q.Range(now)
+	_, until := q.Range(now)
 	switch {
 	case q.Since != nil && !q.Since.Before(until):
 		v.add("filter.since", "must be before until")
-	case until.Sub(first) > MaxHistoryBuckets*q.Bucket.Duration():
+	case q.Since != nil && until.Sub(*q.Since) > MaxHistoryBuckets*q.Bucket.Duration():
 		v.add("filter.since", "must be at most %d buckets before until", MaxHistoryBuckets)
 	}
 	for _, of := range []struct {
