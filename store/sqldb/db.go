@@ -106,13 +106,18 @@ func (d *DB) Postgres() bool { return d.Pool.dialectName == dialect.Postgres }
 // Places returns how many operations may hold a connection at the same time.
 func (d *DB) Places() Places { return d.Pool.places }
 
-// Pools returns the connection pools by name.
+// Pools returns the connection pools by name. The name of a standby is its
+// address.
 func (d *DB) Pools() map[string]*sql.DB {
-	if d.Postgres() {
-		return map[string]*sql.DB{"statements": d.Pool.writer,
-			"searches": d.Pool.searches, "followers": d.Pool.followers}
+	if !d.Postgres() {
+		return map[string]*sql.DB{"writer": d.Pool.writer, "readers": d.Pool.readers}
 	}
-	return map[string]*sql.DB{"writer": d.Pool.writer, "readers": d.Pool.readers}
+	all := map[string]*sql.DB{"statements": d.Pool.writer, "searches": d.Pool.searches,
+		"followers": d.Pool.followers}
+	for _, one := range d.Pool.standbys.all {
+		all[one.name] = one.pool
+	}
+	return all
 }
 
 // ListenAddress returns the URL of a PostgreSQL database for notifications, with

@@ -106,6 +106,9 @@ func TestAStandbyIsLeft(t *testing.T) {
 	t.Parallel()
 	pair := storetest.PostgresPair(t)
 	s := pair.OpenSpread(t, store.Options{})
+	if len(s.Pools()) != 4 {
+		t.Errorf("the pools are %v", s.Pools())
+	}
 	finds := func(name string) {
 		t.Helper()
 		found, spread, err := hasTrait(storetest.AsAdmin(), s, store.Each, name)
