@@ -14,7 +14,7 @@ import (
 // TestAFormerPrimaryIsThePast promotes a standby while the primary still runs and
 // the server has connections to it. From the first connection to the new primary
 // on, no read, write or world is of the old primary, although that has later
-// commits.
+// commits. The connection that listens there does not count as listening.
 func TestAFormerPrimaryIsThePast(t *testing.T) {
 	t.Parallel()
 	pair := storetest.PostgresPair(t)
@@ -23,6 +23,7 @@ func TestAFormerPrimaryIsThePast(t *testing.T) {
 	if _, _, err := s.CreateResourceProvider(ctx, placement.NewProvider{Name: "kept"}); err != nil {
 		t.Fatal(err)
 	}
+	storetest.Within(t, 10*time.Second, "the server hears itself", s.Listening)
 	pair.Level(t)
 	pair.Part(t)
 	for n := range 60 {
@@ -44,6 +45,9 @@ func TestAFormerPrimaryIsThePast(t *testing.T) {
 		difference, err := s.WorldDifference(ctx)
 		return err == nil && difference == "" && s.Ready(ctx) == nil
 	})
+	if s.Listening() {
+		t.Error("the server takes a connection to the former primary to be listening")
+	}
 	for n := range 40 {
 		_, _ = s.CreateTrait(ctx, fmt.Sprint("CUSTOM_AFTER_", n)) // may be refused
 	}
