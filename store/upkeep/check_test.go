@@ -179,6 +179,8 @@ var faults = []fault{
 	{"UPDATE changes SET what = 'X' WHERE id = (SELECT MIN(id) FROM changes)", "changes", "a change is a creation"},
 	{"UPDATE changes SET audience = NULL WHERE id = (SELECT MIN(id) FROM changes)",
 		"changes", "a change has an audience"},
+	{"UPDATE changes SET named = '{' WHERE id = (SELECT MIN(id) FROM changes)",
+		"changes", "the projects that a change excludes"},
 	{`UPDATE changes SET "transaction" = 1000000000000 WHERE id = (SELECT MIN(id) FROM changes)`,
 		"changes", "a change belongs to a transaction"},
 	{"UPDATE provider_traits SET provider_id = 1000000 WHERE id = (SELECT MIN(id) FROM provider_traits)",

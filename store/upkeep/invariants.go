@@ -143,6 +143,8 @@ func ofRows() []invariant {
 		{kind: Invalid, holds: "a change has an audience and a verb, or neither", table: "changes",
 			columns: []string{"kind", "audience", "what"},
 			where:   "(t.audience IS NULL) <> (t.what IS NULL)", mend: "DELETE FROM changes WHERE id = {id}"},
+		{kind: Invalid, holds: "the projects that a change excludes are JSON", table: "changes", columns: []string{"named"},
+			wrong: notJSON[[]string], mend: "DELETE FROM changes WHERE id = {id}"},
 		{kind: Late, holds: "a change belongs to a transaction that began", table: "changes",
 			columns: []string{"kind", "key"}, only: postgres,
 			where: `t."transaction" >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint`,
