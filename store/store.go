@@ -43,7 +43,8 @@ type Options struct {
 	// CacheBytes limits the page caches of all connections to a SQLite file
 	// together; 0 is 256 MiB.
 	CacheBytes int64
-	// KeysPerProject limits the idempotency keys of a project; 0 is a million.
+	// KeysPerProject limits the changes of a project under idempotency keys; 0 is a
+	// million.
 	KeysPerProject int
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time

@@ -363,7 +363,7 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 	k.counts[project] = &keyCount{kept, now}
 	if kept >= k.perProject {
 		return problem.Refuse(problem.ErrQuotaExceeded,
-			"%s: the project has %d idempotency keys, at most %d are allowed; keys expire after 24 hours",
+			"%s: the project has %d changes under idempotency keys, at most %d are allowed; they expire after 24 hours",
 			IdempotencyKeyHeader, kept, k.perProject).On(IdempotencyKeyHeader)
 	}
 	return nil
