@@ -185,13 +185,16 @@ func readEvents(from *bufio.Reader, alive func(), each func(data json.RawMessage
 		switch {
 		case field == "event":
 			name = value
-		case field == "data" && line != "data:":
+		case field == "data":
 			data = append(data, value)
-		case line == "" && name == "complete":
+		case line != "": // a comment or another field
+		case name == "complete":
 			return nil
-		case line == "" && name == "next":
-			if err := readEvent(strings.Join(data, "\n"), each); err != nil {
-				return err
+		default:
+			if name == "next" && len(data) > 0 {
+				if err := readEvent(strings.Join(data, "\n"), each); err != nil {
+					return err
+				}
 			}
 			name, data = "", nil
 		}

@@ -123,6 +123,28 @@ func TestFollowMissesNothingBeforeItsFirstEvent(t *testing.T) {
 	t.Error("the change was missed")
 }
 
+// TestFollowSkipsOtherEvents follows a stream with events that clients must
+// ignore.
+func TestFollowSkipsOtherEvents(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "event: ping\ndata: 1\n\ndata: 2\n\nevent: next\n\nevent: next\n"+
+			"data: {\"data\": {\"resourceChanged\":\ndata: {\"cursor\": \"c\", \"change\": {\"key\": \"k\"}}}}\n\n")
+	}))
+	t.Cleanup(server.Close)
+	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, 10*time.Second))
+	defer stop()
+	for event, err := range client.Follow[resourceChanged](ctx, client.New(server.URL), followed,
+		map[string]any{"after": "a"}) {
+		if err != nil || event.ResourceChanged.Change.Key != "k" {
+			t.Errorf("%v, %v", event, err)
+		}
+		return
+	}
+	t.Error("the event was missed")
+}
+
 // TestFollowEndsWhereItIsRefused follows without a token, with an invalid
 // document, without a server, and until its context ends.
 func TestFollowEndsWhereItIsRefused(t *testing.T) {
