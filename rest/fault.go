@@ -265,8 +265,9 @@ func quality(header http.Header, media string) (q float64) {
 			continue
 		}
 		specific, q = of, 1
-		if text, ok := strings.CutPrefix(strings.TrimSpace(parameters), "q="); ok {
-			if weight, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
+		for parameter := range strings.SplitSeq(parameters, ";") {
+			text, isWeight := strings.CutPrefix(strings.TrimSpace(parameter), "q=")
+			if weight, err := strconv.ParseFloat(strings.TrimSpace(text), 64); isWeight && err == nil {
 				q = weight
 			}
 		}

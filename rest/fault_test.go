@@ -28,6 +28,7 @@ func TestErrorsOfGlanceArePages(t *testing.T) {
 			"application/json, text/html": html, "application/json;q=0.5, text/html;q=0.1": json,
 			"text/html;q=0.1, */*":             json,
 			"application/json;q=0.9,*/*;q=0.8": json, "application/json;q=0": text, "image/png": text,
+			"application/json;charset=utf-8;q=0": text,
 		} {
 			r := sent{token: "admin", method: http.MethodDelete,
 				path:   "/openstack/image/v2/metadefs/namespaces/a%3Cb%3E&'%C3%BC",
