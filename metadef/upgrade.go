@@ -176,8 +176,7 @@ func upgradeProperty(c *checker, path string, base, local, shipped DocumentPrope
 	switch fits := len(problems) == 0 && !slices.ContainsFunc(warnings, isNew); {
 	case fits:
 	case c.prefersShipped:
-		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords,
-			"was edited here and does not fit the shipped definition; replaced")
+		c.warn(path, "was edited here and does not fit the shipped definition; replaced")
 		return shipped
 	default:
 		c.edit(path, base.Keywords, local.Keywords, shipped.Keywords,

@@ -145,6 +145,9 @@ func TestPlanFollowPrefersTheBundle(t *testing.T) {
 		"$.properties.odd", "$.properties.both.description",
 		"$.properties.mine", "$.properties.meanwhile.description", "$.objects.o.properties.mine",
 		"$.tags.mine", "$.resource_type_associations.V")
+	if slices.ContainsFunc(plan.Edits, func(edit ImportEdit) bool { return edit.Path == "$.properties.odd" }) {
+		t.Error("an edit that was replaced is listed as kept")
+	}
 	if again := PlanFollow(parsed(t, shipped), plan.Result, parsed(t, shipped)); again.Outcome != ImportUnchanged {
 		t.Errorf("the same again: %s %q", again.Outcome, again.Differences)
 	}
