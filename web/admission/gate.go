@@ -45,7 +45,8 @@ type Pass struct {
 func (g *Gate) Pass(of Party) Pass { return Pass{gate: g, of: of} }
 
 // Take takes an amount from a lane that the pass does not use yet. It waits up
-// to Lane.Wait, and returns ErrOverShare or errFull if it is not admitted.
+// to Lane.Wait, and returns ErrOverShare, errFull or context.Canceled if it is
+// not admitted.
 func (p *Pass) Take(ctx context.Context, lane int, amount int64) error {
 	of, err := p.gate.lanes[lane], error(nil)
 	p.holds[lane], err = of.enter(ctx, p.of, amount, of.Wait)

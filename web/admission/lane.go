@@ -90,7 +90,7 @@ func (w *hold) hadATurn() bool {
 }
 
 // enter takes an amount. It waits up to wait or until the context ends, then
-// returns ErrOverShare or errFull. If too many of the viewer's operations wait,
+// returns ErrOverShare, errFull or context.Canceled. If too many of the viewer's operations wait,
 // it returns ErrOverShare without waiting. An unused lane or share admits any
 // amount, so no amount is too large. If the lane has no limit, the hold is nil.
 func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Duration) (*hold, error) {
@@ -113,6 +113,9 @@ func (g *queue) enter(ctx context.Context, of Party, amount int64, wait time.Dur
 	case <-ctx.Done():
 	}
 	err := g.giveUp(p)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		err = context.Canceled // the client has gone, which is no refusal
+	}
 	g.tally.Add(of.Project, time.Since(began), err)
 	if g.Waited != nil {
 		g.Waited(ctx, g.Name, began, err)

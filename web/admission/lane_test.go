@@ -186,6 +186,12 @@ func TestWhoWaitsInVainIsToldWhy(t *testing.T) {
 		if got := g.tally.All()["two"]; got.Full != 1 || got.OverShare != 0 {
 			t.Errorf("counted %+v of another project", got)
 		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		_, err := g.enter(gone, Party{Viewer: "zoe", Project: "three"}, 5, time.Second)
+		if got := g.tally.All()["three"]; !errors.Is(err, context.Canceled) || got != (Count{Waits: 1}) {
+			t.Errorf("a client that has gone: %v, counted %+v", err, got)
+		}
 		for range waitingOfViewer {
 			go func() { _ = enter("ada", "one", 1) }()
 		}
