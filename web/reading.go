@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -16,6 +17,7 @@ import (
 const (
 	smallBody    = 16 << 10 // a body of up to this many bytes needs no room
 	memoryOfBody = 8        // memory in bytes that each byte of a body takes
+	unknownBody  = 1 << 20  // the room in bytes for a body without a length if there is no limit
 	// longRequest is the size in bytes above which a request takes long to
 	// read. Shorter requests take a few milliseconds at most.
 	longRequest = 2 << 10
@@ -37,6 +39,7 @@ func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, ref
 		if refused != nil {
 			return h, nil, refused
 		}
+		h.bytes.Change(bodyBytes, memoryOf(r)*int64(len(text))) // the request may have had no length
 	}
 	if isExport(r) {
 		if refused = refusedAtGate(h.bytes.Take(r.Context(), bodyBytes, memoryOfFile*graph.FileBytes)); refused != nil {
@@ -50,7 +53,7 @@ func (t *transport) admit(r *http.Request, of caller) (h *held, text []byte, ref
 func (t *transport) makeRoom(r *http.Request, h *held) *refusal {
 	limit, size := t.bodyLimit(r), r.ContentLength
 	if size < 0 || limit > 0 && size > limit {
-		size = limit
+		size = cmp.Or(limit, unknownBody)
 	}
 	if size <= smallBody {
 		return nil

@@ -145,6 +145,17 @@ func TestLongRequestsHaveRoomApart(t *testing.T) {
 	if !patience.Until(t, 10*time.Second, func() bool { return inUse() == 0 }) {
 		t.Errorf("%v bytes are still in use", inUse())
 	}
+	s = startServing(t, func(o *web.Options) {
+		o.Limits, o.Memory = web.DefaultLimits(), memory
+		o.Limits.BodyBytes = 0
+	}, web.ServeOptions{})
+	if _, err := fmt.Fprint(s.dial(), "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Auth-Token: reader-token\r\n"+
+		"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if !patience.Until(t, 10*time.Second, func() bool { return inUse() > 8*length }) {
+		t.Errorf("%v bytes are in use for a body without a length or a limit", inUse())
+	}
 }
 
 // TestHeavyOperationsOfOneViewerAreTheirOwnQueue has one viewer send many heavy
