@@ -231,7 +231,7 @@ function Requirements({ type, capabilities }: { type: string; capabilities: read
       {of && (
         <div className="matches">
           <p role="status">
-            <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} can serve it.{" "}
+            <b>{count(of.resources.totalCount, "resource")}</b> of {numberOf(all)} {of.resources.totalCount === 1 ? "meets" : "meet"} the requirements.{" "}
             {of.resources.totalCount > 0 && <Link href={resourcesAt({ type, need: asking.map(written) })}>Show them in Resources</Link>}
             {of.resources.totalCount > 0 && viewer.placement && " · "}
             {of.resources.totalCount > 0 && viewer.placement && <Link href={placementAt(asking.map(written))}>Show them in Placement</Link>}

@@ -177,7 +177,7 @@ async function capabilities(context) {
   await page.getByRole("button", { name: "Add a requirement" }).click();
   await page.getByLabel("Capability 1").selectOption("cpu_info:vendor");
   await page.getByLabel("Value 1").fill("Intel");
-  await page.getByRole("status").filter({ hasText: new RegExp(`^${intel} resources of 24 can`) }).waitFor();
+  await page.getByRole("status").filter({ hasText: new RegExp(`^${intel} resources of 24 meet the requirements`) }).waitFor();
   holds(intel > 0 && intel < 24, intel + " hosts have processors of Intel");
   await page.getByRole("button", { name: "Add a requirement" }).click();
   await page.getByLabel("Capability 2").selectOption("vcpus");
@@ -188,9 +188,9 @@ async function capabilities(context) {
   await page.locator(".need .error").waitFor();
   await page.getByLabel("Value 2").fill("64");
   const both = await counted([{ key: "cpu_info:vendor", requirement: "Intel" }, { key: "vcpus", requirement: ">= 64" }]);
-  await page.getByRole("status").filter({ hasText: new RegExp(`^${both} resources? of 24 can`) }).waitFor();
+  await page.getByRole("status").filter({ hasText: new RegExp(`^${both} resources? of 24 meets? the requirements`) }).waitFor();
   await page.reload();
-  await page.getByRole("status").filter({ hasText: new RegExp(`^${both} resources? of 24 can`) }).waitFor();
+  await page.getByRole("status").filter({ hasText: new RegExp(`^${both} resources? of 24 meets? the requirements`) }).waitFor();
   if (views === "all") await accessible(page, "requirements");
 
   const known = async () => (await ask('{ resourceType(name: "physical:host") { capabilities { name } } }', {}, "demo-reader")).resourceType.capabilities.some(({ name }) => name === "serial_number");
