@@ -61,19 +61,21 @@ func streamOf(ctx context.Context) *stream {
 }
 
 // Subscribe begins a subscription, or returns the errors that prevent it. The
-// subscription lasts until End is called or ctx ends.
-func (e *Executor) Subscribe(ctx context.Context, operation *document.Operation) (*Subscription, gqlerror.List) {
+// context begin bounds that. The subscription lasts until End is called or ctx
+// ends.
+func (e *Executor) Subscribe(ctx, begin context.Context,
+	operation *document.Operation) (*Subscription, gqlerror.List) {
 	ctx, cancel := context.WithCancel(ctx)
 	group := e.streams.join(access.ViewerFrom(ctx), operation)
 	context.AfterFunc(ctx, group.leave)
 	of := &stream{statements: operation.Price.Statements > 0, equal: group}
 	s := &Subscription{executor: e, operation: operation, stream: of, cancel: cancel}
-	ctx = context.WithValue(ctx, streamKey{}, of)
-	if err := e.store.Settle(ctx); err != nil { // so that earlier commits are no events
+	begin = context.WithValue(begin, streamKey{}, of)
+	if err := e.store.Settle(begin); err != nil { // so that earlier commits are no events
 		cancel()
 		return nil, PresentErrors(ctx, e.log, gqlerror.List{gqlerror.Wrap(err)})
 	}
-	within, reading := e.store.WithReading(dataloader.With(ctx), store.AtOnce)
+	within, reading := e.store.WithReading(dataloader.With(begin), store.AtOnce)
 	defer reading.End()
 	to := e.writerOf(within, operation, 0,
 		func(within context.Context, field *document.Field) (context.Context, error) {

@@ -93,7 +93,7 @@ func subscribeAs(t *testing.T, executor *graph.Executor, viewer, text string) *f
 	t.Helper()
 	ctx := access.WithViewer(t.Context(), viewers[viewer])
 	operation := executor.Operation(text, nil)
-	subscription, errs := executor.Subscribe(ctx, operation)
+	subscription, errs := executor.Subscribe(ctx, ctx, operation)
 	if errs != nil {
 		t.Fatalf("%v: %s", errs, text)
 	}
@@ -233,13 +233,13 @@ func TestAStreamIsRefusedBeforeItBegins(t *testing.T) {
 			`namespaceChanged(names: ["a\u0000"]) { cursor }`:                                         "BAD_USER_INPUT",
 		} {
 			ctx := access.WithViewer(t.Context(), viewers["member"])
-			subscription, errs := executor.Subscribe(ctx, executor.Operation("subscription { "+text+" }", nil))
+			subscription, errs := executor.Subscribe(ctx, ctx, executor.Operation("subscription { "+text+" }", nil))
 			if subscription != nil || len(errs) == 0 || errs[0].Extensions["code"] != want {
 				t.Errorf("%s: %v", text, errs)
 			}
 		}
 		ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "nobody"})
-		if _, errs := executor.Subscribe(ctx, executor.Operation("subscription { capacityChanged { cursor } }",
+		if _, errs := executor.Subscribe(ctx, ctx, executor.Operation("subscription { capacityChanged { cursor } }",
 			nil)); len(errs) == 0 || errs[0].Extensions["code"] != "FORBIDDEN" {
 			t.Errorf("nobody: %v", errs)
 		}

@@ -83,7 +83,9 @@ func (s *session) subscribe(ctx context.Context, of caller,
 	if refused != nil {
 		return nil, refused.list(ctx)
 	}
-	return s.Executor.Subscribe(ctx, operation)
+	begin, cancel := s.within(ctx)
+	defer cancel()
+	return s.Executor.Subscribe(ctx, begin, operation)
 }
 
 // send runs an event's operation once the viewer has the points and the gates

@@ -269,6 +269,16 @@ func TestAnOperationHasADeadlineThatReachesTheDatabase(t *testing.T) {
 	if took := time.Since(began); took > patience.Of(t, 5*time.Second) {
 		t.Errorf("they took %v", took)
 	}
+	s = start(t, func(o *web.Options) {
+		o.Limits = web.DefaultLimits()
+		o.Limits.OperationTime = time.Nanosecond
+	})
+	c := s.connect()
+	c.say(asAdmin).expect(ack)
+	if got := c.subscribe("s", `subscription { namespaceChanged(names: ["n"]) { cursor } }`).
+		expect(`{"id":"s","type":"error"`); !strings.Contains(got, `"TIMEOUT"`) {
+		t.Errorf("the beginning of a subscription: %s", got)
+	}
 }
 
 func TestAClientThatGoesAwayEndsItsOperation(t *testing.T) {
