@@ -54,6 +54,13 @@ func ReadAfter(ctx context.Context, position string) (context.Context, error) {
 	return store.After(ctx, position)
 }
 
+// ReadLatest returns a context in which queries see all changes that any server
+// has confirmed. No standby answers them.
+func ReadLatest(ctx context.Context) context.Context {
+	ctx, _ = store.After(ctx, "0") // a position
+	return context.WithValue(ctx, onPrimaryKey{}, true)
+}
+
 // Taken is the measured work of an operation: the number of statements, the
 // rows that they returned, the bytes of the data, and the total cost.
 type Taken struct {
@@ -221,8 +228,8 @@ func (e *Executor) writerOf(
 	})
 }
 
-// onPrimaryKey is in the context of a query that failed on a standby and runs
-// again on the primary.
+// onPrimaryKey is in the context of a query that runs on the primary, such as one
+// that failed on a standby.
 type onPrimaryKey struct{}
 
 // isFailure reports whether an error can come from the database rather than the

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -148,6 +149,9 @@ func (t *transport) runTool(ctx context.Context, text string, variables map[stri
 		if refused := h.payer.take(points, time.Now()); refused != nil {
 			return nil, refused
 		}
+	}
+	if prepared.Operation.Definition.Operation == ast.Query { // agents send no position
+		ctx = graph.ReadLatest(ctx)
 	}
 	return t.answer(ctx, prepared.Operation, h)
 }

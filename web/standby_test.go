@@ -70,9 +70,10 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 	pair := storetest.PostgresPair(t)
 	spread := pair.OpenSpread(t, store.Options{})
 	var behind []*httputil.ReverseProxy
-	for _, one := range []*server{
-		startOn(t, pair.Primary, nil, web.ServeOptions{}), startWith(t, pair.Primary, spread, nil, web.ServeOptions{}),
-	} {
+	tools := func(o *web.Options) { o.Tools = web.ReadingTools }
+	servers := []*server{startOn(t, pair.Primary, tools, web.ServeOptions{}),
+		startWith(t, pair.Primary, spread, tools, web.ServeOptions{})}
+	for _, one := range servers {
 		to, err := url.Parse(one.url)
 		if err != nil {
 			t.Fatal(err)
@@ -97,6 +98,13 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 		if _, err := goclient.CreateNamespace(t.Context(), session,
 			&goclient.CreateNamespaceInput{Name: name}); err != nil {
 			t.Fatal(err)
+		}
+		for _, one := range servers {
+			got := one.send(http.MethodPost, "/mcp", fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find_definitions", "arguments": {"search": %q}}}`,
+				name), "Accept", "application/json, text/event-stream")
+			if !strings.Contains(got.body, "1 namespaces match") {
+				t.Errorf("a tool does not find %s: %s", name, got.body)
+			}
 		}
 		if _, err := goclient.CreateResourceProvider(t.Context(), session,
 			&goclient.CreateResourceProviderInput{Name: name, Inventories: optional.Value([]*goclient.InventoryInput{

@@ -24,7 +24,7 @@ var beside = []string{
 	// for refusals before any operation
 	"graph.WithRequestID", "graph.WithIdempotencyKey", "graph.RequestID", "graph.ProtocolError",
 	"graph.WithFileExport", "graph.IsFileExport", // the path that an export came by
-	"graph.ReadAfter",                                          // the position that a request sent
+	"graph.ReadAfter", "graph.ReadLatest", // the position that a request sent
 	"(*graph.Executor).Release", "(*graph.Answer).FailsForNow", // after the answer
 	"(*graph.Executor).Subscribe", "(*graph.Subscription).Next", "(*graph.Subscription).Answer", "(*graph.Subscription).Err", "(*graph.Subscription).End",
 }
