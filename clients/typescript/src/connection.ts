@@ -32,28 +32,33 @@ export function tokenOf(connection: Connection): string | undefined {
 
 const positionHeader = "Cadastre-Position";
 
-/** The highest position of each connection. Queries that send it see the mutations before it on every server. */
-const positions = new WeakMap<Connection, string>();
+/** The highest position of each client. Queries that send it see the mutations before it on every server. */
+const positions = new WeakMap<object, string>();
+
+/** Sends a request of a client with its highest position, and notes the position of the response. */
+export async function sendAfter(client: object, send: typeof fetch, ...[url, init]: Parameters<typeof fetch>): Promise<Response> {
+  const last = positions.get(client);
+  const headers = new Headers(init?.headers);
+  if (last) headers.set(positionHeader, last);
+  const response = await send(url, { ...init, headers });
+  const position = response.headers.get(positionHeader);
+  if (position && isAfter(position, positions.get(client))) positions.set(client, position);
+  return response;
+}
 
 /** Sends a request by POST. */
-export async function post(connection: Connection, request: Request, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<Response> {
+export function post(connection: Connection, request: Request, headers: Record<string, string>, signal: AbortSignal | undefined): Promise<Response> {
   const token = tokenOf(connection);
-  const send = connection.fetch ?? fetch;
-  const last = positions.get(connection);
-  const response = await send(connection.url, {
+  return sendAfter(connection, connection.fetch ?? fetch, connection.url, {
     method: "POST",
     headers: {
       "Content-Type": "application/json",
       ...(token ? { Authorization: `Bearer ${token}` } : {}), // which fetch sends to no other origin after a redirect
-      ...(last ? { [positionHeader]: last } : {}),
       ...headers,
     },
     body: JSON.stringify(request),
     ...(signal ? { signal } : {}),
   });
-  const position = response.headers.get(positionHeader);
-  if (position && isAfter(position, positions.get(connection))) positions.set(connection, position);
-  return response;
 }
 
 /** Reports whether a position is after another one: it is longer, or greater as a string. */

@@ -4,6 +4,7 @@ import { type AnyVariables, type Client, createRequest, type DocumentInput, type
 import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache";
 import { delay, filter, fromValue, makeSubject, merge, mergeMap, onPush, pipe, share, takeUntil } from "wonka";
 
+import { sendAfter } from "./connection.js";
 import { type AnswerError, CadastreError } from "./errors.js";
 import { follow } from "./follow.js";
 import { waitAfter } from "./request.js";
@@ -121,6 +122,17 @@ const retrying: Exchange = ({ forward }) => (operations) => {
   );
 };
 
+/** Returns an exchange whose requests have the highest position of the answers before, so that a query sees the mutations before it on every server. */
+function afterAnswers(): Exchange {
+  const client = {};
+  return mapExchange({
+    onOperation: (operation) => {
+      const { fetch: send = fetch } = operation.context;
+      return makeOperation(operation.kind, operation, { ...operation.context, fetch: (...sent) => sendAfter(client, send, ...sent) });
+    },
+  });
+}
+
 /** Options of the exchanges. */
 export interface ExchangeOptions {
   /** The transport of subscriptions, which are resumed when they are cut (default: no subscriptions). */
@@ -129,7 +141,7 @@ export interface ExchangeOptions {
   readonly cache?: Partial<CacheExchangeOpts> | undefined;
 }
 
-/** Returns the exchanges of a client: errors, cache, retries, subscriptions, requests. */
+/** Returns the exchanges of a client: errors, cache, retries, subscriptions, positions, requests. */
 export function exchanges({ stream, cache }: ExchangeOptions = {}): Exchange[] {
   const [above, below] = oneAfterTheOther();
   return [
@@ -139,6 +151,7 @@ export function exchanges({ stream, cache }: ExchangeOptions = {}): Exchange[] {
     below,
     retrying,
     ...(stream ? [subscriptionExchange({ forwardSubscription: forward(stream) })] : []),
+    afterAnswers(),
     fetchExchange,
   ];
 }

@@ -116,6 +116,20 @@ async function following(name: string) {
   return { client, begun, seen, shows, read, readLate, delay, settle };
 }
 
+test("urql: a query has the position after the last mutation", async () => {
+  const sent: (string | null)[] = [];
+  const answering: typeof fetch = async (_, init) => {
+    sent.push(new Headers(init?.headers).get("Cadastre-Position"));
+    return Response.json({ data: { viewer: null } }, { headers: sent.length === 2 ? { "Cadastre-Position": "2a" } : {} });
+  };
+  const client = new Client({ url: server().url, preferGetMethod: false, fetch: answering, exchanges: exchanges() });
+  const read = () => client.query(document("{ viewer { id } }"), {}, { requestPolicy: "network-only" }).toPromise();
+  await read();
+  await client.mutation(document("mutation { viewer { id } }"), {}).toPromise();
+  await read();
+  assert.deepEqual(sent, [null, null, "2a"]);
+});
+
 test("urql: an answer that comes late does not replace what was read after it", async () => {
   const name = newName("late");
   const { begun, seen, read, readLate, settle } = await following(name);
