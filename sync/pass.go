@@ -71,8 +71,7 @@ func (r *Result) note(effect origin.Effect, id, name string, changed ...string) 
 }
 
 // LeftOut is a part of a thing that the pass did not write. Key is a metadata
-// key, capability, trait or resource class. If it is empty, Why says which part
-// is left out, and why.
+// key or a capability. If it is empty, Why says which part is left out, and why.
 type LeftOut struct{ ID, Key, Why string }
 
 // The limits of a page: a server accepts bodies of 1 MiB, and operations with

@@ -315,19 +315,22 @@ func (p *Pass) ensureNames(ctx context.Context, providers []provider, result *Re
 	var newTraits, newClasses []string
 	for i := range providers {
 		one := &providers[i]
-		leave := func(name string, known map[string]bool, missing *[]string) bool {
+		leave := func(kind, name string, known map[string]bool, missing *[]string) bool {
 			if !known[name] && strings.HasPrefix(name, "CUSTOM_") {
 				known[name] = true
 				*missing = append(*missing, name)
 			}
 			if !known[name] {
-				result.LeftOut = append(result.LeftOut, LeftOut{ID: one.uuid, Key: name})
+				why := fmt.Sprintf("the server does not know the %s %s", kind, name)
+				result.LeftOut = append(result.LeftOut, LeftOut{ID: one.uuid, Why: why})
 			}
 			return !known[name]
 		}
-		one.traits = slices.DeleteFunc(one.traits, func(name string) bool { return leave(name, traits, &newTraits) })
+		one.traits = slices.DeleteFunc(one.traits, func(name string) bool {
+			return leave("trait", name, traits, &newTraits)
+		})
 		maps.DeleteFunc(one.inventories, func(name string, _ inventory) bool {
-			return leave(name, classes, &newClasses)
+			return leave("resource class", name, classes, &newClasses)
 		})
 	}
 	if p.DryRun {

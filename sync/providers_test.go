@@ -113,7 +113,8 @@ func TestProvidersFollowHosts(t *testing.T) {
 		other: "pooltrue 2 2 true [] [" + other + "]",
 	}
 	result := s.follow("first", client.SyncCounts{Created: 3}, 0, 0, want)
-	if !slices.Equal(result.LeftOut, []sync.LeftOut{{ID: child, Key: "HW_FROM_THE_FUTURE"}}) {
+	left := []sync.LeftOut{{ID: child, Why: "the server does not know the trait HW_FROM_THE_FUTURE"}}
+	if !slices.Equal(result.LeftOut, left) {
 		t.Errorf("left out: %v", result.LeftOut)
 	}
 	s.follow("again", client.SyncCounts{Unchanged: 3}, 0, 0, want)
