@@ -14,6 +14,11 @@ func (c *Cloud) Read(ctx context.Context, kind Kind) (int, error) {
 	return len(things), err
 }
 
+// Each calls a function that succeeds for each of two elements.
+func Each(ctx context.Context) error {
+	return each(ctx, []int{1, 2}, func(context.Context, int, int) error { return nil })
+}
+
 // In returns the cloud in a region.
 func (c *Cloud) In(region string) *Cloud { return c.in(region) }
 

@@ -112,6 +112,12 @@ func TestProvidersFollowHosts(t *testing.T) {
 		child: "childfalse 4 2 true [CUSTOM_FAST] [" + other + "]",
 		other: "pooltrue 2 2 true [] [" + other + "]",
 	}
+	own := s.server
+	s.compares, s.server = false, failing{own, "CreateResourceProviders"}
+	if result, err := s.pass("providers"); err == nil || result.Created != 0 {
+		t.Errorf("a request that fails: %+v, %v", result, err)
+	}
+	s.compares, s.server = true, own
 	result := s.follow("first", client.SyncCounts{Created: 3}, 0, 0, want)
 	left := []sync.LeftOut{{ID: child, Why: "the server does not know the trait HW_FROM_THE_FUTURE"}}
 	if !slices.Equal(result.LeftOut, left) {

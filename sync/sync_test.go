@@ -715,11 +715,14 @@ func TestAPassThatEndsEarlyShowsWhy(t *testing.T) {
 		if name == "reading" {
 			f.fault = func(http.ResponseWriter) bool { cancel(); return false }
 		} else {
-			s.server = failing{own}
+			s.server = failing{own, "SyncResources"}
 		}
 		_, err := s.pass("servers")
 		s.ctx, f.fault, s.server = t.Context(), nil, own
 		cancel()
+		if sync.Each(ctx) == nil {
+			t.Error("a call for each of some elements succeeds though the context has ended")
+		}
 		syncs, syncsErr := client.ListSyncs(t.Context(), own)
 		if syncsErr != nil {
 			t.Fatal(syncsErr)
@@ -734,12 +737,15 @@ func TestAPassThatEndsEarlyShowsWhy(t *testing.T) {
 	}
 }
 
-// failing fails to write a page with things.
-type failing struct{ graphql.Client }
+// failing fails to make requests of an operation, except pages without things.
+type failing struct {
+	graphql.Client
+	operation string
+}
 
 func (f failing) MakeRequest(ctx context.Context, request *graphql.Request, response *graphql.Response) error {
 	text, err := json.Marshal(request.Variables)
-	if request.OpName == "SyncResources" && !strings.Contains(string(text), `"resources":[]`) {
+	if request.OpName == f.operation && !strings.Contains(string(text), `"resources":[]`) {
 		return errors.Join(err, errors.New("no space"))
 	}
 	return f.Client.MakeRequest(ctx, request, response)
