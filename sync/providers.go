@@ -224,6 +224,15 @@ func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time
 	return found, nil
 }
 
+// free returns the uuid of the resource, or "" if it has a provider or another
+// region keeps its provider.
+func (l linked) free() string {
+	if l.provider != "" || l.keeper != "" {
+		return ""
+	}
+	return l.resource
+}
+
 // completed returns the end of the last complete pass over a kind, by region.
 func (p *Pass) completed(ctx context.Context, kind Kind) (map[string]time.Time, error) {
 	syncs, err := client.ListSyncs(ctx, p.Server)
@@ -377,7 +386,7 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 		nameOf[one.uuid] = one.name
 		is := stored[one.uuid]
 		if is == nil {
-			created = append(created, one.input(hosts[one.uuid].resource))
+			created = append(created, one.input(hosts[one.uuid].free()))
 			result.note(origin.Created, one.uuid, one.name)
 			continue
 		}
@@ -510,8 +519,8 @@ func (p provider) inventoryInputs() []*client.InventoryInput {
 }
 
 // move returns the input that gives a stored provider the name and parent of p,
-// or nil if nothing changes. It also links the provider to its host, unless the
-// host has a provider or another region keeps this one.
+// or nil if nothing changes. It also links the provider to its host, if the host
+// is free.
 func (p provider) move(is *client.Provider, own linked) *client.UpdateResourceProviderInput {
 	input, isChanged := &client.UpdateResourceProviderInput{Provider: p.uuid}, false
 	if p.name != is.Name {
@@ -527,8 +536,8 @@ func (p provider) move(is *client.Provider, own linked) *client.UpdateResourcePr
 			input.Parent = optional.Null[string]()
 		}
 	}
-	if own.resource != "" && own.provider == "" && own.keeper == "" {
-		input.Resource, isChanged = optional.Value(own.resource), true
+	if to := own.free(); to != "" {
+		input.Resource, isChanged = optional.Value(to), true
 	}
 	if !isChanged {
 		return nil
@@ -562,12 +571,13 @@ func (p provider) content(is *client.Provider) *client.SetOnResourceProviderInpu
 
 // absentProviders returns the stored providers that are in the trees of the
 // cloud's hosts but not among providers, sorted by uuid. present is the number
-// of all stored providers in these trees.
+// of all stored providers in these trees. The root of a host's tree has the
+// host's uuid; another provider that a person linked to the host is not one.
 func absentProviders(providers []provider, stored map[string]*client.Provider,
 	hosts map[string]linked) (absent []*client.Provider, present int) {
 	roots := map[string]bool{}
-	for _, one := range hosts {
-		roots[one.provider] = true
+	for uuid, one := range hosts {
+		roots[uuid] = one.provider == uuid
 	}
 	there := lists.Set(providers, func(one provider) string { return one.uuid })
 	for _, one := range stored {

@@ -195,6 +195,23 @@ func TestARegionKeepsItsProviders(t *testing.T) {
 	})
 }
 
+// TestAProviderThatAPersonLinkedStays has a host that a person links to another
+// provider, which Placement does not have.
+func TestAProviderThatAPersonLinkedStays(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	s.compares, s.allow = true, true
+	s.mustPass("hypervisors")
+	s.person(fmt.Sprintf(`createResourceProvider(input: {name: "mine", uuid: %q, resource: %q,
+		inventories: [{resourceClass: "VCPU", total: 1}]})`, child, root))
+	f.provide(root, "compute", "", 8)
+	s.follow("linked by a person", client.SyncCounts{Created: 1}, 0, 0,
+		map[string]string{root: "computetrue 8 2 true [] [" + other + "]"})
+	s.follow("again", client.SyncCounts{Unchanged: 1}, 0, 0,
+		map[string]string{root: "computetrue 8 2 true [] [" + other + "]"})
+}
+
 // TestAbsentProvidersAreDeletedWithProof has providers that are deleted, in use,
 // missing in the list, and not those of hosts.
 func TestAbsentProvidersAreDeletedWithProof(t *testing.T) {
