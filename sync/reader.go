@@ -362,10 +362,14 @@ func waitFor(ctx context.Context, header http.Header, try int) bool {
 	return try < tries && wait <= longestWait && pause.For(ctx, wait)
 }
 
-// waitOf returns the time that a busy service asks for, by default try seconds.
+// waitOf returns the time that a busy service asks for, in seconds or as a date,
+// by default try seconds.
 func waitOf(retryAfter string, try int) time.Duration {
 	if seconds, err := strconv.Atoi(retryAfter); err == nil && seconds >= 0 {
 		return time.Duration(seconds) * time.Second
+	}
+	if date, err := http.ParseTime(retryAfter); err == nil {
+		return time.Until(date)
 	}
 	return time.Duration(try) * time.Second
 }

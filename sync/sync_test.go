@@ -18,6 +18,7 @@ import (
 	"strings"
 	gosync "sync"
 	"testing"
+	"time"
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/gophercloud/gophercloud/v2"
@@ -52,6 +53,8 @@ type fake struct {
 	// follows.
 	fault func(w http.ResponseWriter) (answered bool)
 	busy  int // how many more requests get 503
+	// later is the header Retry-After of a busy service; "" is 0.
+	later string
 	// ignores means that Nova does not know the parameter changes-since.
 	ignores bool
 	mu      gosync.Mutex
@@ -138,7 +141,7 @@ func (f *fake) refuses(w http.ResponseWriter, r *http.Request) bool {
 		w.WriteHeader(http.StatusUnauthorized)
 	case f.busy > 0:
 		f.busy--
-		w.Header().Set("Retry-After", "0")
+		w.Header().Set("Retry-After", cmp.Or(f.later, "0"))
 		w.WriteHeader(http.StatusServiceUnavailable)
 	default:
 		return false
@@ -685,7 +688,7 @@ func TestAListThatChangesIsReadAgain(t *testing.T) {
 }
 
 // TestABusyServiceIsAskedAgain has services that are busy from their first request,
-// which is for their versions, and one that stays busy.
+// which is for their versions, one that stays busy, and one that is busy for an hour.
 func TestABusyServiceIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -699,6 +702,10 @@ func TestABusyServiceIsAskedAgain(t *testing.T) {
 		if _, err := s.pass(name); err == nil || !strings.Contains(err.Error(), "503") || f.busy != 0 {
 			t.Errorf("%s: %v, %d", name, err, f.busy)
 		}
+	}
+	f.busy, f.later = 3, time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
+	if _, err := s.pass("flavors"); err == nil || f.busy != 2 {
+		t.Errorf("until a date: %v, %d", err, f.busy)
 	}
 }
 
