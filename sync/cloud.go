@@ -88,16 +88,16 @@ var ErrRefused = errors.New("does not accept the credentials")
 
 // SignIn gets a token from Keystone. It returns ErrRefused if Keystone does not
 // accept the credentials. The Cloud renews the token when a service no longer
-// accepts it. timeout bounds each request to the cloud after the first token.
+// accepts it. timeout bounds each request to the cloud.
 func (of Credentials) SignIn(ctx context.Context, timeout time.Duration) (*Cloud, error) {
-	provider, err := config.NewProviderClient(ctx, of.auth, config.WithTLSConfig(of.settings))
+	provider, err := config.NewProviderClient(ctx, of.auth, config.WithTLSConfig(of.settings),
+		config.WithHTTPClient(http.Client{Timeout: timeout})) // also of the renewals, which have a copy of it
 	if gophercloud.ResponseCodeIs(err, http.StatusUnauthorized) {
 		return nil, fmt.Errorf("the Keystone at %s %w", of.auth.IdentityEndpoint, ErrRefused)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("request a token from the Keystone at %s: %w", of.auth.IdentityEndpoint, err)
 	}
-	provider.HTTPClient.Timeout = timeout
 	return &Cloud{Provider: provider, At: of.at}, nil
 }
 

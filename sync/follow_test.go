@@ -20,6 +20,7 @@ import (
 	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/internal/soak"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -170,6 +171,32 @@ func TestATokenIsRenewedOnce(t *testing.T) {
 	f.fault = func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusUnauthorized); return true }
 	if result, err := s.pass("servers"); err == nil || f.tokens != 4 {
 		t.Errorf("a service that accepts no token: %+v, %v, %d tokens", result, err, f.tokens)
+	}
+}
+
+// TestARenewalHasATimeLimit has a Keystone that gives a token, and does not answer
+// the request for the next one.
+func TestARenewalHasATimeLimit(t *testing.T) {
+	f := newFake()
+	f.start(t)
+	for name, value := range map[string]string{"AUTH_URL": f.url + "/v3", "USERNAME": "ada", "PASSWORD": "secret",
+		"USER_DOMAIN_NAME": "Default"} {
+		t.Setenv("OS_"+name, value)
+	}
+	credentials, err := sync.CredentialsOf("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cloud, err := credentials.SignIn(t.Context(), patience.Of(t, time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.silent = make(chan bool)
+	defer close(f.silent)
+	ctx, cancel := context.WithTimeout(t.Context(), patience.Of(t, 10*time.Second))
+	defer cancel()
+	if err := cloud.Provider.Reauthenticate(ctx, ""); err == nil || ctx.Err() != nil {
+		t.Errorf("%v, %v", err, ctx.Err())
 	}
 }
 

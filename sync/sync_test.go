@@ -66,6 +66,8 @@ type fake struct {
 	isTwin bool
 	// tokens counts the tokens. Requests with another one than the last get 401.
 	tokens int
+	// silent, if it is not nil, delays tokens until it is closed.
+	silent chan bool
 }
 
 // start serves the fake and signs in.
@@ -93,6 +95,9 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 					object{"interface": "public", "region": "two", "region_id": "two", "url": f.url + path})
 			}
 			catalog = append(catalog, object{"type": kind, "name": kind, "endpoints": endpoints})
+		}
+		if f.silent != nil {
+			<-f.silent
 		}
 		f.tokens++
 		w.Header().Set("X-Subject-Token", fmt.Sprint("token ", f.tokens))
