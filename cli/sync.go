@@ -28,7 +28,7 @@ func syncOpenStack(c *call) error {
 	}
 	var bar *progress
 	plan := cloudsync.Plan{Origin: cmp.Or(c.text("origin"), cloudsync.OriginOf(c.text("cloud"))),
-		Project: c.text("project"), Regions: c.given["regions"], Kinds: c.given["kinds"],
+		Project: c.text("project"), Regions: c.given["regions"], Kinds: c.given["kinds"], Intervals: intervals,
 		Progress: func(pass *cloudsync.Pass, things int) {
 			if bar == nil {
 				bar = c.progress(named(pass), -1)
@@ -41,7 +41,6 @@ func syncOpenStack(c *call) error {
 	}
 	for _, pass := range passes {
 		pass.DryRun = c.is("dry-run")
-		pass.Kind.Interval = cmp.Or(intervals[pass.Kind.Name], pass.Kind.Interval)
 	}
 	for _, pass := range without {
 		c.notef("%s: the catalogue of the cloud has no such service\n", named(pass))
@@ -54,7 +53,7 @@ func syncOpenStack(c *call) error {
 		}
 	}
 	if c.is("follow") {
-		return c.followPasses(passes, ended)
+		return c.followPasses(plan, cloud, passes, ended)
 	}
 	return c.runPasses(passes, ended)
 }
@@ -158,7 +157,8 @@ func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 
 // followPasses repeats passes until the context ends. It shows the first result
 // of each pass, and later results with changes.
-func (c *call) followPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, cloudsync.Result)) error {
+func (c *call) followPasses(plan cloudsync.Plan, cloud *cloudsync.Cloud, passes []*cloudsync.Pass,
+	ended func(*cloudsync.Pass, cloudsync.Result)) error {
 	var failed error
 	shown := map[*cloudsync.Pass]bool{}
 	show := func(pass *cloudsync.Pass, result cloudsync.Result, err error) {
@@ -172,6 +172,6 @@ func (c *call) followPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass
 		failed = errors.Join(failed, c.showNext(columnsOf(passColumns), rowOf(pass, result), len(shown) == 0))
 		shown[pass] = true
 	}
-	cloudsync.NewFollower(c.api, passes, rand.Float64, show).Run(c.ctx)
+	plan.Follower(cloud, c.api, passes, rand.Float64, show).Run(c.ctx)
 	return failed
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
@@ -113,6 +114,8 @@ type Plan struct {
 	// Kinds are the names of kinds; empty is all kinds with a service in the
 	// catalogue.
 	Kinds []string
+	// Intervals replace the intervals of kinds, by name.
+	Intervals map[string]time.Duration
 	// Progress gets the number of things of a pass that were read since the last
 	// call.
 	Progress func(pass *Pass, things int)
@@ -145,6 +148,7 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 	var progress sync.Mutex
 	for _, region := range regions {
 		for _, kind := range kinds {
+			kind.Interval = cmp.Or(p.Intervals[kind.Name], kind.Interval)
 			pass := &Pass{Cloud: cloud.in(region), Server: server, Origin: p.Origin, Kind: kind, Project: project}
 			pass.Progress = func(things int) {
 				progress.Lock()
@@ -168,8 +172,23 @@ func (c *Cloud) in(region string) *Cloud {
 	return &in
 }
 
-// regions returns the regions of the catalogue, sorted.
-func (c *Cloud) regions() ([]string, error) {
+// renew gets a token, and uses the endpoints of its catalogue from now on.
+func (c *Cloud) renew(ctx context.Context) error {
+	if err := c.Provider.Reauthenticate(ctx, ""); err != nil {
+		return err
+	}
+	catalogue, err := c.catalogue()
+	if err != nil {
+		return err
+	}
+	c.Provider.EndpointLocator = func(of gophercloud.EndpointOpts) (string, error) {
+		return openstack.V3Endpoint(ctx, c.Provider, catalogue, of)
+	}
+	return nil
+}
+
+// catalogue returns the catalogue of the token.
+func (c *Cloud) catalogue() (*tokens.ServiceCatalog, error) {
 	signedIn, ok := c.Provider.GetAuthResult().(tokens.CreateResult)
 	if !ok {
 		return nil, errors.New("the token has no catalogue")
@@ -177,6 +196,15 @@ func (c *Cloud) regions() ([]string, error) {
 	catalogue, err := signedIn.ExtractServiceCatalog()
 	if err != nil {
 		return nil, fmt.Errorf("read the catalogue: %w", err)
+	}
+	return catalogue, nil
+}
+
+// regions returns the regions of the catalogue, sorted.
+func (c *Cloud) regions() ([]string, error) {
+	catalogue, err := c.catalogue()
+	if err != nil {
+		return nil, err
 	}
 	var regions []string
 	for _, service := range catalogue.Entries {

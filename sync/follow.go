@@ -23,7 +23,10 @@ type Ended func(pass *Pass, result Result, err error)
 type Follower struct {
 	Server graphql.Client
 	Passes []*Pass
-	Ended  Ended
+	// Again reads the catalogue again, and returns the passes of the plan; nil for
+	// a follower that never does so.
+	Again func(ctx context.Context) ([]*Pass, error)
+	Ended Ended
 	// Now returns the time. Wait waits, and reports whether the whole time passed.
 	// Random returns numbers from 0 to 1.
 	Now    func() time.Time
@@ -31,9 +34,22 @@ type Follower struct {
 	Random func() float64
 }
 
-// NewFollower returns a follower with the clock of the machine.
-func NewFollower(server graphql.Client, passes []*Pass, random func() float64, ended Ended) *Follower {
-	return &Follower{Server: server, Passes: passes, Ended: ended, Now: time.Now, Wait: pause.For, Random: random}
+// catalogueAge is the age of a catalogue that a follower reads again.
+const catalogueAge = 10 * time.Minute
+
+// Follower returns a follower of passes of the plan over a cloud, with the clock of
+// the machine.
+func (p Plan) Follower(cloud *Cloud, server graphql.Client, passes []*Pass, random func() float64,
+	ended Ended) *Follower {
+	again := func(ctx context.Context) ([]*Pass, error) {
+		if err := cloud.renew(ctx); err != nil {
+			return nil, err
+		}
+		passes, _, err := p.Passes(cloud, server)
+		return passes, err
+	}
+	return &Follower{Server: server, Passes: passes, Again: again, Ended: ended, Now: time.Now, Wait: pause.For,
+		Random: random}
 }
 
 // Follow signs in and repeats the passes of the plan until the context ends. If
@@ -45,7 +61,7 @@ func (p Plan) Follow(ctx context.Context, with Credentials, server graphql.Clien
 		if err == nil {
 			var passes []*Pass
 			if passes, _, err = p.Passes(cloud, server); err == nil {
-				NewFollower(server, passes, random, ended).Run(ctx)
+				p.Follower(cloud, server, passes, random, ended).Run(ctx)
 			}
 		}
 		if err != nil {
@@ -56,23 +72,35 @@ func (p Plan) Follow(ctx context.Context, with Credentials, server graphql.Clien
 }
 
 // Run makes passes until the context ends. A pass that fails does not stop the
-// others.
+// others. Passes over services and regions that the catalogue did not have are
+// added.
 func (f *Follower) Run(ctx context.Context) {
-	turns := make([]origin.Turn, len(f.Passes))
-	for i, pass := range f.Passes {
-		turns[i].Interval = pass.Kind.Interval
-	}
-	for ctx.Err() == nil && len(turns) > 0 {
-		next := 0
-		for i, turn := range turns {
-			if turn.Due.Before(turns[next].Due) {
-				next = i
-			}
-		}
-		if wait := turns[next].Due.Sub(f.Now()); wait > 0 && !f.Wait(ctx, wait) {
+	read := f.Now()
+	for ctx.Err() == nil && len(f.Passes) > 0 {
+		next := slices.MinFunc(f.Passes, func(a, b *Pass) int { return a.turn.Due.Compare(b.turn.Due) })
+		if wait := next.turn.Due.Sub(f.Now()); wait > 0 && !f.Wait(ctx, wait) {
 			return
 		}
-		turns[next] = f.take(ctx, f.Passes[next], turns[next])
+		if now := f.Now(); f.Again != nil && now.Sub(read) >= catalogueAge {
+			read = now
+			f.addPasses(ctx)
+			continue
+		}
+		next.turn.Interval = next.Kind.Interval
+		next.turn = f.take(ctx, next, next.turn)
+	}
+}
+
+// addPasses reads the catalogue again, and adds the passes that are new. It
+// ignores an error: passes fail if the token ends and cannot be renewed.
+func (f *Follower) addPasses(ctx context.Context) {
+	passes, _ := f.Again(ctx)
+	for _, pass := range passes {
+		if !slices.ContainsFunc(f.Passes, func(is *Pass) bool {
+			return is.Cloud.At.Region == pass.Cloud.At.Region && is.Kind.Name == pass.Kind.Name
+		}) {
+			f.Passes = append(f.Passes, pass)
+		}
 	}
 }
 

@@ -143,6 +143,42 @@ func TestFollowersRepeatPasses(t *testing.T) {
 	check("a conflict", s.run(2, "servers"), "1 servers fails", "2 servers fails")
 }
 
+// TestFollowersReadTheCatalogueAgain has a service that comes to two regions while
+// a plan is followed, and a moment without Keystone.
+func TestFollowersReadTheCatalogueAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	f.lacks = "block-storage"
+	s := newFollowing(t, f)
+	plan := sync.Plan{Origin: "cloud", Project: "operations", Regions: []string{"*"},
+		Kinds: []string{"images", "volumes"}, Intervals: map[string]time.Duration{"volumes": 20 * time.Minute},
+		Progress: func(*sync.Pass, int) {}}
+	passes, _, err := plan.Passes(s.cloud, s.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var got []string
+	begun := s.clock.Now()
+	follower := plan.Follower(s.cloud, s.server, passes, func() float64 { return 0.5 },
+		func(pass *sync.Pass, result sync.Result, err error) {
+			got = append(got, fmt.Sprint(s.clock.Now().Sub(begun).Minutes(), " ", pass.Cloud.At.Region, " ",
+				pass.Kind.Name, " ", result.Seen, " ", err))
+			f.lacks, f.isTwin, f.isClosed = "", true, len(got) < 4
+			if len(got) == 8 {
+				stop()
+			}
+		})
+	follower.Now, follower.Wait = s.clock.Now, s.clock.Wait
+	follower.Run(ctx)
+	want := []string{"0 one images 8 <nil>", "0 two images 8 <nil>", "10 one images 8 <nil>", "10 two images 8 <nil>",
+		"20 one volumes 7 <nil>", "20 two volumes 7 <nil>", "20 one images 8 <nil>", "20 two images 8 <nil>"}
+	if !slices.Equal(got, want) || f.tokens != 2 {
+		t.Errorf("%q, %d tokens, want %q", got, f.tokens, want)
+	}
+}
+
 // conflicting refuses things, because others have changed them.
 type conflicting struct{ graphql.Client }
 

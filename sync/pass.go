@@ -44,6 +44,7 @@ type Pass struct {
 	Progress func(things int)
 	holdTime time.Duration // 0 is the default
 	before   memory
+	turn     origin.Turn // of a follower
 }
 
 // Result has the effects of a pass.

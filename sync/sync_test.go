@@ -65,7 +65,8 @@ type fake struct {
 	// isTwin means that the region two has the services of the region one.
 	isTwin bool
 	// tokens counts the tokens. Requests with another one than the last get 401.
-	tokens int
+	tokens   int
+	isClosed bool // Keystone gives no tokens
 	// silent, if it is not nil, delays tokens until it is closed.
 	silent chan bool
 }
@@ -98,6 +99,10 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 		}
 		if f.silent != nil {
 			<-f.silent
+		}
+		if f.isClosed {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
 		}
 		f.tokens++
 		w.Header().Set("X-Subject-Token", fmt.Sprint("token ", f.tokens))
