@@ -78,6 +78,9 @@ func (c *call) runPasses(passes []*cloudsync.Pass, ended func(*cloudsync.Pass, c
 			changes = append(changes, map[string]any{"kind": pass.Kind.Name, "region": pass.Cloud.At.Region,
 				"effect": string(change.Effect), "id": change.ForeignID, "name": change.Name, "changed": changed})
 		}
+		if result.Unlisted > 0 {
+			c.notef("%s: the list lacks %s\n", named(pass), counted(result.Unlisted, "absent thing"))
+		}
 	}
 	columns := passColumns
 	if c.is("dry-run") {

@@ -56,9 +56,11 @@ type Result struct {
 	// a long key or value.
 	LeftOut []LeftOut
 	// Changes is the difference, with at most 1,000 absent things of each page. It
-	// lacks changes of resources unless the pass is a dry run.
-	Changes []origin.Change
-	kept    int // absent things, not resources, that the pass kept because of a limit
+	// lacks changes of resources unless the pass is a dry run. Unlisted counts the
+	// gone, refused and deleted things that are too many for it.
+	Changes  []origin.Change
+	Unlisted int
+	kept     int // absent things, not resources, that the pass kept because of a limit
 }
 
 // Changed reports whether the pass changed a thing or found one absent.
@@ -380,14 +382,19 @@ func (p *Pass) send(ctx context.Context, input *client.SyncResourcesInput, end *
 		Returned: page.Returned, Absent: page.Absent}, nil
 }
 
-// endDry sets the numbers of gone, refused and deleted things of a dry run. If
-// a limit is exceeded, it replaces the effect Gone by Refused.
+// endDry sets the numbers of gone, refused, deleted and unlisted things of a dry
+// run. If a limit is exceeded, it replaces the effect Gone by Refused.
 func (p *Pass) endDry(end client.SyncDifference, result *Result) {
 	reading := origin.Reading{Complete: true, Seen: result.Seen, Unknown: result.Unknown}
 	result.Gone = reading.Gone(end.Present, end.Gone, p.goneLimits())
 	result.Refused, result.Deleted = end.Gone-result.Gone, min(end.Deleted, origin.MaxDeleted)
+	result.Unlisted = end.Gone + end.Deleted
 	for i := range result.Changes {
-		if of := &result.Changes[i]; of.Effect == origin.Gone && result.Refused > 0 {
+		of := &result.Changes[i]
+		if of.Effect == origin.Gone || of.Effect == origin.Deleted {
+			result.Unlisted--
+		}
+		if of.Effect == origin.Gone && result.Refused > 0 {
 			of.Effect = origin.Refused
 		}
 	}

@@ -471,6 +471,14 @@ func TestADryRunShowsTheDifference(t *testing.T) {
 	check("allowed", "GONE 3", "GONE 4", "GONE 5")
 	f.lists[flavors] = rows[:0]
 	check("nothing", "ABSENT 0", "ABSENT 1", "ABSENT 2")
+	s.compares = false
+	s.mustPass("shares")
+	f.lists[shares] = f.lists[shares][:0]
+	s.mustPass("shares")
+	s.passes["shares"].DryRun = true
+	if result, err := s.pass("shares"); err != nil || len(result.Changes) != 1000 || result.Unlisted != 1003 {
+		t.Errorf("%d things of 2003 are listed, and %d are not: %v", len(result.Changes), result.Unlisted, err)
+	}
 }
 
 // stored returns the resources of a kind by foreign id.
