@@ -1,6 +1,7 @@
 """A proxy in front of the services of a cloud. Some of its answers are wrong, at random."""
 import collections
 import copy
+import email.utils
 import http.client
 import http.server
 import json
@@ -11,7 +12,7 @@ import time
 import uuid
 
 REFUSALS = [(429, {'Retry-After': '0'}), (429, {'Retry-After': '1'}), (503, {'Retry-After': '1'}), (500, {}), (502, {}),
-            (404, {})]
+            (404, {}), (503, {'Retry-After': email.utils.formatdate(usegmt=True)})]
 BODIES = [b'', b'null', b'{}', b'[]', b'<html>busy</html>', b'{"error": {"code": 200}}']
 
 
