@@ -134,13 +134,12 @@ func (v *validator) checkAlternatives(path string, g *Group) {
 		}
 		v.require(len(g.Resources)+len(a.Resources) <= MaxResources, under(path, "resources"),
 			"has more than 64 resource classes with the group's")
-		v.checkForbidden(path,
-			&Group{RequiredAll: a.RequiredAll, RequiredAny: a.RequiredAny, RequiredAnySets: a.RequiredAnySets,
-				Forbidden: slices.Concat(g.Forbidden, a.Forbidden)})
-		for k, trait := range a.Forbidden {
-			v.require(!slices.Contains(g.RequiredAll, trait), at(under(path, "forbidden"), k),
-				"must not also be required in the group")
-		}
+		forbidden := sortedSet(slices.Concat(g.Forbidden, a.Forbidden))
+		v.checkForbidden(path, &Group{RequiredAll: a.RequiredAll, RequiredAny: a.RequiredAny,
+			RequiredAnySets: a.RequiredAnySets, Forbidden: forbidden})
+		v.require(len(a.Forbidden) == 0 || !slices.ContainsFunc(g.clauses(), func(clause []string) bool {
+			return areAllIn(clause, forbidden)
+		}), under(path, "forbidden"), "must not have all traits of a requirement of the group")
 	}
 }
 

@@ -183,19 +183,26 @@ func TestAlternativesAreChecked(t *testing.T) {
 	r := &Request{
 		Unsuffixed: Group{Resources: amounts(one), RequiredAll: []string{"COMPUTE_NODE"}, FirstOf: []Alternative{
 			{Resources: amounts(one)}, {Forbidden: []string{"COMPUTE_NODE"}}, {Resources: amounts(Amount{"NONE", 0})}}},
-		Groups: []Group{{Suffix: "_a", FirstOf: []Alternative{{Resources: amounts(one)}, {}}},
+		Groups: []Group{{Suffix: "_a", RequiredAny: []string{"CUSTOM_RARE", "HW_CPU_X86_AVX"},
+			Forbidden: []string{"CUSTOM_RARE"}, FirstOf: []Alternative{{Resources: amounts(one)},
+				{Forbidden: []string{"COMPUTE_NODE"}}, {Forbidden: []string{"HW_CPU_X86_AVX"}},
+				{RequiredAll: []string{"CUSTOM_RARE"}}}},
 			{Suffix: "_b", FirstOf: make([]Alternative, MaxAlternatives+1)}},
 	}
 	got := map[string]bool{}
 	for _, p := range Validate(w, r) {
 		got[p.Path] = true
 	}
-	for _, path := range []string{"firstOf[0].resources[0].resourceClass", "firstOf[1].forbidden[0]",
-		"firstOf[2].resources[0].resourceClass",
-		"firstOf[2].resources[0].amount", "groups[0].resources", "groups[1].resources", "groups[1].firstOf"} {
+	for _, path := range []string{"firstOf[0].resources[0].resourceClass", "firstOf[1].forbidden",
+		"firstOf[2].resources[0].resourceClass", "firstOf[2].resources[0].amount", "groups[0].resources",
+		"groups[0].firstOf[2].forbidden", "groups[0].firstOf[3].requiredAll[0]", "groups[1].resources",
+		"groups[1].firstOf"} {
 		if !got[path] {
 			t.Errorf("no problem at %s", path)
 		}
+	}
+	if got["groups[0].firstOf[1].forbidden"] {
+		t.Error("an alternative may forbid a trait that the group does not require")
 	}
 	for i := range r.Groups {
 		r.Groups[i].FirstOf = make([]Alternative, MaxAlternatives)

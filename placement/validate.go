@@ -89,20 +89,24 @@ func (v *validator) checkGroup(path string, g *Group) {
 
 // checkForbidden checks that a group does not require a trait that it forbids.
 func (v *validator) checkForbidden(path string, g *Group) {
-	forbidden := func(trait string) bool { return slices.Contains(g.Forbidden, trait) }
-	allForbidden := func(traits []string) bool {
-		return len(traits) > 0 && !slices.ContainsFunc(traits, func(trait string) bool { return !forbidden(trait) })
-	}
+	forbidden := sortedSet(g.Forbidden)
 	for i, trait := range g.RequiredAll {
-		if forbidden(trait) {
-			v.add(at(under(path, "requiredAll"), i), "must not also be forbidden in the same group")
-		}
+		v.require(!areAllIn([]string{trait}, forbidden), at(under(path, "requiredAll"), i),
+			"must not also be forbidden in the same group")
 	}
 	const rule = "must not consist of traits forbidden in the same group"
-	v.require(!allForbidden(g.RequiredAny), under(path, "requiredAny"), rule)
+	v.require(!areAllIn(g.RequiredAny, forbidden), under(path, "requiredAny"), rule)
 	for i, set := range g.RequiredAnySets {
-		v.require(!allForbidden(set.AnyOf), at(under(path, "requiredAnySets"), i), rule)
+		v.require(!areAllIn(set.AnyOf, forbidden), at(under(path, "requiredAnySets"), i), rule)
 	}
+}
+
+// areAllIn reports whether there are traits and a sorted list has all of them.
+func areAllIn(traits, list []string) bool {
+	return len(traits) > 0 && !slices.ContainsFunc(traits, func(trait string) bool {
+		_, ok := slices.BinarySearch(list, trait)
+		return !ok
+	})
 }
 
 // checkConstraints checks each argument of a group or filter on its own.
