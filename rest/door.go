@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,10 +87,26 @@ type Request struct {
 	Query   []Parameter       // in the order of the URL
 	Body    []byte
 	Mount   string
+	// MaxBytes limits the body of an answer to a read; 0 is no limit.
+	MaxBytes int
 }
 
 // Since reports whether the request has this minor version or a later one.
 func (r *Request) Since(version int) bool { return r.Version >= version }
+
+// Most returns how many items an answer to a read can have, if each has at least
+// some bytes.
+func (r *Request) Most(bytes int) int {
+	if r.MaxBytes == 0 {
+		return math.MaxInt
+	}
+	return r.MaxBytes / bytes
+}
+
+// TooLong returns the fault of an answer that exceeds MaxBytes.
+func (r *Request) TooLong() error {
+	return Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", r.MaxBytes)
+}
 
 // All returns the items of a list that read returns page by page. It stops
 // after the page that reaches most, so it can return more items than that.
@@ -147,7 +164,6 @@ type Call struct {
 	fault     *Fault
 	origin    string // the scheme and the host of the URL
 	versioned bool   // whether the version is known
-	maxBytes  int    // of the body of an answer to a read; 0 is no limit
 }
 
 // NewRequestID returns an id in the form of OpenStack.
@@ -257,7 +273,7 @@ func (c *Call) Name() string {
 // read is refused if its answer exceeds maxBytes; 0 is no limit. outside
 // reports whether the call sent statements to PostgreSQL.
 func (c *Call) Run(ctx context.Context, body []byte, maxBytes int) (response *Response, outside bool) {
-	c.request.Body, c.maxBytes = body, maxBytes
+	c.request.Body, c.request.MaxBytes = body, maxBytes
 	if c.route.Field == "" {
 		return c.handle(ctx, c.route.Handle), false
 	}
@@ -319,9 +335,8 @@ func (c *Call) handle(ctx context.Context, run Handler) *Response {
 		return c.Respond(ctx, err)
 	}
 	response := c.success(answer)
-	if c.maxBytes > 0 && len(response.Body) > c.maxBytes && !c.Writes() {
-		return c.Respond(ctx,
-			Bad("the answer would exceed %d bytes; ask for less at once, by a limit or a filter", c.maxBytes))
+	if len(response.Body) > c.request.Most(1) && !c.Writes() {
+		return c.Respond(ctx, c.request.TooLong())
 	}
 	return response
 }

@@ -6,12 +6,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/internal/patience"
+	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/web"
@@ -55,6 +57,36 @@ func TestAnswersOfDoorsAreBounded(t *testing.T) {
 			t.Errorf("with a limit: %d %s", got.status, got.body)
 		}
 	})
+}
+
+// TestCandidatesBeyondAnAnswerAreNotMade asks for 16,384 candidates, where an
+// answer can have few. It counts the memory of the process, so no other test may
+// run.
+func TestCandidatesBeyondAnAnswerAreNotMade(t *testing.T) {
+	s := storetest.Open(t, storetest.SQLite(t))
+	items := []placement.NewProvider{{Name: "host"}}
+	for i := range 4 {
+		items = append(items, placement.NewProvider{Name: fmt.Sprint("device", i), ParentName: &items[0].Name,
+			Inventories: []placement.Inventory{{ResourceClass: "VGPU", Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1,
+				AllocationRatio: 1}}})
+	}
+	_, _, err := s.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: items, Atomic: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := "/openstack/placement/allocation_candidates?group_policy=none"
+	for i := range 7 {
+		path += fmt.Sprintf("&resources%d=VGPU:1", i)
+	}
+	d := newDoorsWithin(t, s, web.Limits{AnswerBytes: 4096}, true)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := d.ask("admin", http.MethodGet, path, "")
+	runtime.ReadMemStats(&after)
+	used := after.TotalAlloc - before.TotalAlloc
+	if got.status != http.StatusBadRequest || !strings.Contains(got.body, "exceed 4096 bytes") || used > 4<<20 {
+		t.Errorf("%d %s with %d bytes of memory", got.status, got.body, used)
+	}
 }
 
 // reading is a client that calls during with each part that it gets.

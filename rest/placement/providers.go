@@ -45,10 +45,17 @@ func showProvider(r *rest.Request, p *placement.Provider) rest.Answer {
 	return rest.Answer{Body: describe(r, p), Modified: p.UpdatedAt}
 }
 
+// leastProvider is less than the bytes of a provider in a list: it has three links
+// or more.
+const leastProvider = 300
+
 func (d *door) providers(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
 	found, err := search.Providers(world, r, d.compat)
 	if err != nil {
 		return rest.Answer{}, err
+	}
+	if len(found) > r.Most(leastProvider) {
+		return rest.Answer{}, r.TooLong()
 	}
 	list, modified := []rest.Object{}, time.Time{}
 	for _, provider := range found {

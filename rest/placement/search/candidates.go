@@ -31,7 +31,7 @@ func Candidates(world *placement.World, r *rest.Request, compat bool) (rest.Answ
 			limit = n
 		}
 	}
-	list, err := search(world, request, limit, r.Since(29))
+	list, err := search(world, r, request, limit)
 	if errors.Is(err, placement.ErrTooComplex) {
 		err = rest.Bad("the request needs too long a search; ask for less at once, or set a limit")
 	}
@@ -52,15 +52,21 @@ func Candidates(world *placement.World, r *rest.Request, compat bool) (rest.Answ
 	return rest.Computed(body), nil
 }
 
-// search returns the first candidates, limit at most. Without nested, as before
-// 1.29, it leaves out candidates with two providers of one tree.
-func search(world *placement.World, request *placement.Request, limit int, nested bool) ([]placement.Candidate, error) {
-	first := limit
-	if !nested {
+// search returns the first candidates, limit at most. Without nested providers,
+// as before 1.29, it leaves out candidates with two providers of one tree. It
+// refuses more candidates than an answer can have: each has at least 64 bytes,
+// and 40 for each suffixed group. Before 1.34 groups have no bytes, but memory.
+func search(world *placement.World, r *rest.Request, request *placement.Request,
+	limit int) ([]placement.Candidate, error) {
+	first, most := limit, r.Most(64+40*len(request.Groups))
+	if !r.Since(29) {
 		first = math.MaxInt
 	}
-	found, err := placement.Candidates(world, request, nil, first)
-	if err != nil || nested {
+	found, err := placement.Candidates(world, request, nil, min(first, most))
+	if err == nil && found.HasNext && most < first {
+		err = r.TooLong()
+	}
+	if err != nil || r.Since(29) {
 		return found.Candidates, err
 	}
 	flat := slices.DeleteFunc(found.Candidates, func(candidate placement.Candidate) bool {
