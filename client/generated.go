@@ -3689,7 +3689,7 @@ func (v *Fit) GetLimitedBy() []*FitLimit { return v.LimitedBy }
 //
 // A class, trait or aggregate whose lack limits the number of consumers.
 type FitLimit struct {
-	// The subject: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
+	// The subject: `RESOURCE_AMOUNT` for units of a class or its `maxUnit`, `REQUIRED_TRAIT` or `MEMBER_OF`.
 	Kind ConstraintKind `json:"kind"`
 	// The name of the resource class or trait, or the uuid of the aggregate.
 	Name string `json:"name"`
@@ -5495,7 +5495,7 @@ func (v *MixEachMixCount) GetExact() *int64 { return v.Exact }
 //
 // A class, trait or aggregate whose lack limits the number of consumers.
 type MixLimitedByFitLimit struct {
-	// The subject: `RESOURCE_AMOUNT` for units of a class, `REQUIRED_TRAIT` or `MEMBER_OF`.
+	// The subject: `RESOURCE_AMOUNT` for units of a class or its `maxUnit`, `REQUIRED_TRAIT` or `MEMBER_OF`.
 	Kind ConstraintKind `json:"kind"`
 	// The name of the resource class or trait, or the uuid of the aggregate.
 	Name string `json:"name"`

@@ -5348,7 +5348,7 @@ type Fit {
 
 "A class, trait or aggregate whose lack limits the number of consumers."
 type FitLimit {
-  "The subject: ` + "`" + `RESOURCE_AMOUNT` + "`" + ` for units of a class, ` + "`" + `REQUIRED_TRAIT` + "`" + ` or ` + "`" + `MEMBER_OF` + "`" + `."
+  "The subject: ` + "`" + `RESOURCE_AMOUNT` + "`" + ` for units of a class or its ` + "`" + `maxUnit` + "`" + `, ` + "`" + `REQUIRED_TRAIT` + "`" + ` or ` + "`" + `MEMBER_OF` + "`" + `."
   kind: ConstraintKind!
   "The name of the resource class or trait, or the uuid of the aggregate."
   name: String!
