@@ -263,6 +263,42 @@ func TestLimitsAndRoles(t *testing.T) {
 	})
 }
 
+// TestLimitsFollowARenamedClass renames a class with limits of two projects. One
+// of them has a limit of the new name already.
+func TestLimitsFollowARenamedClass(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx := storetest.AsAdmin()
+		before := []placement.NewLimit{{ResourceClass: "CUSTOM_A", Amount: 1}, {ResourceClass: "CUSTOM_B", Amount: 2}}
+		for _, limit := range before {
+			if _, err := s.CreateResourceClass(ctx, limit.ResourceClass); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for project, limits := range map[string][]placement.NewLimit{"p": before[:1], "q": before} {
+			if _, err := s.SetLimits(ctx, placement.ProjectLimits{ProjectID: project, Limits: limits}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.DeleteResourceClass(ctx, "CUSTOM_B"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.RenameResourceClass(ctx, "CUSTOM_A", "CUSTOM_B"); err != nil {
+			t.Fatal(err)
+		}
+		for project, want := range map[string]string{"p": "p CUSTOM_B: 0 of 1, 0 held",
+			"q": "q CUSTOM_A: 0 of 1, 0 held; q CUSTOM_B: 0 of 2, 0 held"} {
+			if limits, err := s.Limits(ctx, project); err != nil || told(limits) != want {
+				t.Errorf("%s, %v; want %s", told(limits), err, want)
+			}
+		}
+		reader := access.WithViewer(t.Context(), access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{"reader"}})
+		if _, err := s.RenameResourceClass(reader, "CUSTOM_B", "CUSTOM_B"); !errors.Is(err, problem.ErrForbidden) {
+			t.Errorf("a reader renames a class to its name: %v", err)
+		}
+	})
+}
+
 // TestClaimsOfOtherRolesShareTransactions places as a member, who may do nothing
 // else, and claims as a service. Often a place without a candidate leads the
 // transaction of a claim.

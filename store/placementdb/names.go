@@ -64,16 +64,22 @@ func (s *PlacementStore) DeleteResourceClass(ctx context.Context, name string) (
 }
 
 // RenameResourceClass replaces a custom resource class by one with another
-// name. It returns ErrInUse if a provider has an inventory of the class. It
-// needs the permission of createResourceClass.
+// name, also in the limits of projects. It returns ErrInUse if a provider has an
+// inventory of the class. It needs the permission of createResourceClass.
 func (s *PlacementStore) RenameResourceClass(ctx context.Context, name, to string) (*placement.ResourceClass, error) {
 	problems := append(placement.ValidateCustomName("input.name", name),
 		placement.ValidateCustomName("input.newName", to)...)
-	if err := problemsOf(problems).Err(); err != nil || name == to {
-		return &placement.ResourceClass{Name: to, Custom: true}, err
+	if err := problemsOf(problems).Err(); err != nil {
+		return nil, err
 	}
 	err := s.Write(ctx, "createResourceClass", func(tx *sqldb.Tx) error {
+		if name == to {
+			return nil
+		}
 		if err := s.removeName(ctx, tx, classNames, name); err != nil {
+			return err
+		}
+		if err := s.renameInLimits(ctx, tx, name, to); err != nil {
 			return err
 		}
 		return s.addName(ctx, tx, classNames, to,
