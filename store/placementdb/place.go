@@ -156,10 +156,31 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 		}
 		return p.judge(w, c, tally)
 	}
+	decide := p.store.claim
 	if dryRun {
-		return p.store.tryClaim(ctx, w)
+		decide = p.store.tryClaim
 	}
-	return p.store.claim(ctx, w)
+	err := decide(ctx, w)
+	if errors.Is(err, errUnplaced) && len(p.choices.Of) == 0 && p.isFinal {
+		return p.refuseAll(ctx, w)
+	}
+	return err
+}
+
+// refuseAll judges a choice without candidates. The consumers alone matter, so
+// it locks nothing.
+func (p *place) refuseAll(ctx context.Context, w *waitingClaim) error {
+	generations, err := sqldb.Pairs[string, int64](ctx, p.store.DB, p.store.Pool,
+		`SELECT uuid, generation FROM consumers WHERE `+p.store.Listed("uuid", "$1", "text"),
+		sqldb.JSONOf(w.concerned.consumers))
+	if err != nil {
+		return err
+	}
+	consumers := map[string]*placement.LedgerConsumer{}
+	for uuid, generation := range generations {
+		consumers[uuid] = &placement.LedgerConsumer{Generation: generation}
+	}
+	return p.judge(w, &claimTx{ledger: placement.NewLedger(consumers, nil)}, nil)
 }
 
 // choose chooses candidates, sets the providers and classes that the claim
@@ -181,7 +202,6 @@ func (p *place) choose(w *waitingClaim, world *placement.World, isGuess bool) (*
 	}
 	p.scoring = world.Scoring(p.input.Request.Preferences)
 	if len(p.choices.Of) == 0 || p.full != nil && !p.isFinal {
-		p.outcomes = p.unplaced()
 		return nil, errUnplaced
 	}
 	var claims []placement.ConsumerClaim
@@ -235,8 +255,14 @@ func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error
 	clear(p.claimed)
 	for i := range p.input.Consumers {
 		if len(next) == 0 {
-			p.full = p.choices.After
-			break
+			none := p.input.Consumers[i].Claim(new(placement.Candidate))
+			refusals := trial.Claim(&placement.Claim{Consumers: []placement.ConsumerClaim{none}}, "input", c.known())
+			if len(refusals) > 0 {
+				p.refused[i] = refusedConsumer(problem.Index("input.consumers", i), refusals)
+			} else {
+				p.full = p.choices.After
+			}
+			continue
 		}
 		claimed, refusals := p.claimFirst(trial, tally, i, next[0], c)
 		switch {

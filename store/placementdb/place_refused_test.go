@@ -27,7 +27,7 @@ func limitVCPUs(t *testing.T, s *store.Store, project string, all, traited int64
 // projects.
 func placingOfMany(d *rand.Rand) placement.Placing {
 	p := placing([]placement.CandidateOrder{placement.DepthFirst, placement.Pack, placement.Spread}[d.IntN(3)],
-		1+d.Int64N(12))
+		1+d.Int64N(20))
 	p.Atomic = false
 	for _, consumer := range d.Perm(12)[:1+d.IntN(6)] {
 		p.Consumers = append(p.Consumers, placement.NewConsumer{UUID: storetest.UUID(100 + consumer),

@@ -118,16 +118,22 @@ func TestPlaceManyOrNone(t *testing.T) {
 			first, second = 1, 0
 		}
 		check(each, on(12, first)+"; "+on(12, second)+"; input.consumers[2] "+noRoom, true)
+		exists := ".uuid consumer " + storetest.UUID(100) + " has allocations already, its generation is 1"
 		again := placing(placement.Spread, 1, 103, 100)
-		check(again, "-; input.consumers[1].uuid consumer "+storetest.UUID(100)+
-			" has allocations already, its generation is 1", false)
+		check(again, "-; input.consumers[1]"+exists, false)
 		again.Atomic = false
-		check(again, on(1, first)+"; input.consumers[1].uuid consumer "+storetest.UUID(100)+
-			" has allocations already, its generation is 1", false)
+		check(again, on(1, first)+"; input.consumers[1]"+exists, false)
 		last := placing(placement.Pack, 8, 100, 104, 105) // room for one more
 		last.Atomic = false
-		check(last, "input.consumers[0].uuid consumer "+storetest.UUID(100)+
-			" has allocations already, its generation is 1; "+on(8, second)+"; input.consumers[2] "+noRoom, true)
+		check(last, "input.consumers[0]"+exists+"; "+on(8, second)+"; input.consumers[2] "+noRoom, true)
+		check(last, "input.consumers[0]"+exists+"; input.consumers[1].uuid consumer "+storetest.UUID(104)+
+			" has allocations already, its generation is 1; input.consumers[2] "+noRoom, true)
+		for _, dryRun := range []bool{false, true} {
+			outcomes, full, err := s.Place(ctx, placing(placement.Pack, 8, 100), dryRun)
+			if err != nil || placed(outcomes) != "input.consumers[0]"+exists || full != nil {
+				t.Errorf("again without room: %s, %v, %v", placed(outcomes), full != nil, err)
+			}
+		}
 		for name, p := range map[string]placement.Placing{
 			"input.consumers":                                       placing(placement.Pack, 1),
 			"input.consumers[1].uuid":                               placing(placement.Pack, 1, 7, 7),
