@@ -267,15 +267,10 @@ func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *m
 	if row == nil && mayCreate != nil {
 		return metadef.ImportPlan{}, mayCreate
 	}
-	if document.Owner != nil && (row == nil || *document.Owner != row.Owner) {
-		if err := metadef.MayGiveNamespace(access.ViewerFrom(ctx), *document.Owner); err != nil {
-			return metadef.ImportPlan{}, err
-		}
-	}
 	if row == nil {
 		return s.importNew(ctx, tx, document, request)
 	}
-	standing, err := s.importStanding(ctx, tx, row)
+	standing, err := s.importStanding(ctx, tx, row, document)
 	if err != nil {
 		return metadef.ImportPlan{}, err
 	}
@@ -289,13 +284,19 @@ func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *m
 }
 
 // importStanding returns the viewer's standing in a namespace, and refuses a
-// viewer who may not define in it. For a namespace that the viewer may not see,
-// it reports that the name is taken.
-func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx,
-	row *ent.Namespace) (metadef.NamespaceStanding, error) {
+// viewer who may not define in it or give it the owner of a document. For a
+// namespace that the viewer may not see, whose owner must not matter, it reports
+// that the name is taken.
+func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace,
+	document *metadef.Document) (metadef.NamespaceStanding, error) {
 	visible, err := tx.Namespace.Query().Where(visible.Namespaces(ctx), namespace.ID(row.ID)).Exist(ctx)
 	if err != nil {
 		return metadef.NamespaceStanding{}, err
+	}
+	if !visible || document.Owner != nil && *document.Owner != row.Owner {
+		if err := mayGive(ctx, document.Owner); err != nil {
+			return metadef.NamespaceStanding{}, err
+		}
 	}
 	if !visible {
 		return metadef.NamespaceStanding{}, refuseTaken(row.Name, "$.namespace")
@@ -309,6 +310,9 @@ func (s *MetadefStore) importStanding(ctx context.Context, tx *sqldb.Tx,
 
 func (s *MetadefStore) importNew(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
 	request metadef.ImportRequest) (metadef.ImportPlan, error) {
+	if err := mayGive(ctx, document.Owner); err != nil {
+		return metadef.ImportPlan{}, err
+	}
 	unloaded, err := wasUnloaded(ctx, tx, document.Name, request)
 	if err != nil {
 		return metadef.ImportPlan{}, err

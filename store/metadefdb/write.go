@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,8 +45,14 @@ func (s *MetadefStore) CreateNamespaceOf(ctx context.Context, document *metadef.
 // mayCreate refuses a viewer who may not create a namespace for an owner; nil
 // is the viewer's project.
 func (s *MetadefStore) mayCreate(ctx context.Context, owner *string) error {
-	if err := s.mayOwnNamespaces(ctx, "createNamespace"); err != nil || owner == nil {
-		return err
+	return cmp.Or(s.mayOwnNamespaces(ctx, "createNamespace"), mayGive(ctx, owner))
+}
+
+// mayGive refuses a viewer who may not make a project the owner of a namespace; nil
+// is the viewer's project.
+func mayGive(ctx context.Context, owner *string) error {
+	if owner == nil {
+		return nil
 	}
 	return metadef.MayGiveNamespace(access.ViewerFrom(ctx), *owner)
 }
