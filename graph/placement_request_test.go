@@ -133,7 +133,7 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 					t.Errorf("%s reads %s\nan administrator %s", viewer, got, want)
 				}
 			}
-			const written = `mutation { createResource(input: {type: "OS::Nova::Flavor", name: "probe", visibility: PUBLIC,
+			const written = `mutation { createResource(input: {type: "OS::Nova::Flavor", name: %q, visibility: PUBLIC,
 				metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}) { resource { uuid allocationCandidates { totalCount } } } }`
 			for viewer, want := range map[string]string{"member": "BAD_USER_INPUT metadata['capabilities:gpu']",
 				"service": ""} {
@@ -141,7 +141,7 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 					CreateResource struct{ Resource struct{ UUID string } }
 				}
 				ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
-				if errors, _ := ask.execute(written, nil, &made); strings.Join(errors, "") != want {
+				if errors, _ := ask.execute(fmt.Sprintf(written, viewer), nil, &made); strings.Join(errors, "") != want {
 					t.Errorf("%s is told %q, want %q", viewer, errors, want)
 				}
 				for reader, isTold := range map[string]string{"foreign": want, "admin": ""} {
@@ -150,6 +150,26 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 					errors, _ := ask.execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, made.CreateResource.Resource.UUID), nil, &page)
 					if strings.Join(errors, "") != isTold {
 						t.Errorf("%s wrote a flavor, of which %s is told %q, want %q", viewer, reader, errors, isTold)
+					}
+				}
+			}
+			const synced = `mutation { syncResources(input: {origin: "cloud", region: "one", kind: %q, pass: "b1a00000-0000-4000-8000-000000000000",
+				resourceType: %[1]q, resources: [{foreignId: %q, name: "synced", projectId: "demo", visibility: PUBLIC,
+					metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}]}) { created } }`
+			for of, want := range map[[2]string]string{
+				{"OS::Glance::Image", "b1a00000-0000-4000-8000-000000000001"}: "BAD_USER_INPUT metadata['capabilities:gpu']",
+				{"OS::Nova::Flavor", "b1a00000-0000-4000-8000-000000000002"}:  "",
+			} {
+				ask := requestAsker{t, access.WithViewer(t.Context(), viewers["service"]), executor}
+				var page any
+				if errors, _ := ask.execute(fmt.Sprintf(synced, of[0], of[1]), nil, &page); len(errors) > 0 {
+					t.Fatalf("a sync of %s is told %q", of[0], errors)
+				}
+				for reader, isTold := range map[string]string{"member": want, "foreign": want, "admin": ""} {
+					ask := requestAsker{t, access.WithViewer(t.Context(), viewers[reader]), executor}
+					errors, _ := ask.execute(fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, of[1]), nil, &page)
+					if strings.Join(errors, "") != isTold {
+						t.Errorf("of a synced %s %s is told %q, want %q", of[0], reader, errors, isTold)
 					}
 				}
 			}

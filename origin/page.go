@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -43,6 +44,12 @@ type Page struct {
 
 // Scope returns the scope that the pass reads.
 func (p Page) Scope() Scope { return Scope{p.Origin, p.Region, p.Kind} }
+
+// IsByMembers reports whether members of projects may have written the metadata of
+// the things in the other system. Only operators write flavors and volume types.
+func (p Page) IsByMembers() bool {
+	return p.ResourceType != "OS::Nova::Flavor" && p.ResourceType != "OS::Cinder::VolumeType"
+}
 
 // Check adds all problems of the page itself.
 func (p Page) Check(problems *problem.Problems) {
@@ -93,17 +100,20 @@ func (t Thing) check(problems *problem.Problems, path string, seen map[string]bo
 // Plan returns the changes that give a resource the metadata of its origin.
 // current are the items of the resource, owned the keys that the origin had
 // before. An item that users may change belongs to the users, unless the origin
-// has its key now.
-func (t Thing) Plan(current []*resource.MetadataItem, owned []string) (plan resource.MetadataPlan) {
+// has its key now. byMembers is the result of Page.IsByMembers: capabilities that an
+// earlier sync required as an operator are then written again.
+func (t Thing) Plan(current []*resource.MetadataItem, owned []string, byMembers bool) (plan resource.MetadataPlan) {
 	there := lists.ByKey(current, func(item *resource.MetadataItem) string { return item.Key })
 	has := map[string]bool{}
 	for _, item := range t.Metadata {
 		has[item.Key] = true
 		if is := there[item.Key]; is == nil {
-			plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value})
-		} else if is.Value != item.Value || is.UserModifiable || is.DerivedFrom != 0 {
+			plan.Set = append(plan.Set, resource.MetadataItem{Key: item.Key, Value: item.Value, ByMembers: byMembers})
+		} else if is.Value != item.Value || is.UserModifiable || is.DerivedFrom != 0 ||
+			byMembers && is.ByOperator && strings.HasPrefix(item.Key, metadef.CapabilitiesScope) {
 			changed := *is
 			changed.Value, changed.UserModifiable, changed.DerivedFrom = item.Value, false, 0
+			changed.ByMembers = byMembers
 			plan.Set = append(plan.Set, changed)
 		}
 	}

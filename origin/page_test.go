@@ -10,6 +10,7 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 // TestValuesOfSyncsHaveTheirOwnLimit checks pages with metadata at and beyond the
@@ -40,6 +41,27 @@ func TestValuesOfSyncsHaveTheirOwnLimit(t *testing.T) {
 	} {
 		if got := check(of.key, of.value); got != of.want {
 			t.Errorf("%s: %q, want %q", name, got, of.want)
+		}
+	}
+}
+
+// TestASyncTakesBackWhatNoOperatorWrote plans pages over items that equal the other
+// system's and that an earlier sync wrote as an operator.
+func TestASyncTakesBackWhatNoOperatorWrote(t *testing.T) {
+	t.Parallel()
+	var thing origin.Thing
+	var current []*resource.MetadataItem
+	for _, key := range []string{"capabilities:gpu", "vcpus"} {
+		thing.Metadata = append(thing.Metadata, metadef.KeyValue{Key: key, Value: "1"})
+		current = append(current, &resource.MetadataItem{Key: key, Value: "1", ByOperator: true})
+	}
+	for resourceType, want := range map[string]bool{
+		"OS::Glance::Image": true, "OS::Nova::Flavor": false, "OS::Cinder::VolumeType": false,
+	} {
+		plan := thing.Plan(current, nil, origin.Page{ResourceType: resourceType}.IsByMembers())
+		isTaken := len(plan.Set) == 1 && plan.Set[0].Key == "capabilities:gpu" && plan.Set[0].ByMembers
+		if isTaken != want || !want && !plan.Empty() {
+			t.Errorf("%s: a sync writes %v", resourceType, plan)
 		}
 	}
 }

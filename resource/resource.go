@@ -54,6 +54,7 @@ type MetadataItem struct {
 	Value          string
 	UserModifiable bool // false: only administrators and services may change or delete it
 	ByOperator     bool // the writer of the value may see private capabilities
+	ByMembers      bool // of an item to be written: members of projects chose it, not the writer
 	// DerivedFrom is the row id of the namespace whose rules gave the value, 0 if
 	// it was written.
 	DerivedFrom int64

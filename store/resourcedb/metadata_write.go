@@ -347,7 +347,7 @@ func itemRow(ctx context.Context, resourceID int64, item resource.MetadataItem) 
 	return []any{
 		resourceID, item.Key, item.Value, sqldb.HashOf(item.Value), sqldb.PrefixOf(item.Value),
 		sqldb.FoldedOrNil(item.Value), item.UserModifiable,
-		access.ViewerFrom(ctx).May(access.RuleCapabilitiesPrivate), item.DerivedFrom,
+		access.ViewerFrom(ctx).May(access.RuleCapabilitiesPrivate) && !item.ByMembers, item.DerivedFrom,
 	}
 }
 

@@ -236,7 +236,7 @@ func (w *syncWriter) create(ctx context.Context, things []origin.Thing) error {
 			record.UUID = uuids[0]
 			taken[record.UUID] = true
 		}
-		record.Metadata, record.Capabilities = thing.Plan(nil, nil).Set, thing.Capabilities
+		record.Metadata, record.Capabilities = thing.Plan(nil, nil, w.page.IsByMembers()).Set, thing.Capabilities
 		return newResource{ResourceRecord: record, typeID: w.typeID}
 	})
 	for i := range rows {
@@ -292,7 +292,7 @@ func (w *syncWriter) changeOf(thing origin.Thing, is stored) syncChange {
 	var keys, names []string
 	_ = json.Unmarshal([]byte(is.origin.OwnedKeys), &keys) // written by keysOf
 	_ = json.Unmarshal([]byte(is.origin.OwnedCapabilities), &names)
-	c.plan = thing.Plan(is.items, keys)
+	c.plan = thing.Plan(is.items, keys, w.page.IsByMembers())
 	values := map[string]string{}
 	for name, value := range is.values {
 		values[name] = value.Value
