@@ -18,15 +18,17 @@ var fitsOfResource = dataloader.NewValue("Resource.fits", resourceID, fitsOfReso
 
 // foundFit is how often the request of one resource fits, or why it is refused.
 type foundFit struct {
-	fit *placement.Fit
-	err error
+	fit          *placement.Fit
+	err          error
+	isByOperator bool // operators wrote all required capabilities
 }
 
 // fitsOfResources returns how often the requests of resources fit, by row id.
 // It counts at most placement.MaxFitRequests requests and refuses the others.
 func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int64]foundFit, error) {
 	found, counted := map[int64]foundFit{}, 0
-	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
+	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, asked *model.PlacementRequest,
+		request *placement.Request, err error) {
 		if err == nil {
 			if counted++; counted > placement.MaxFitRequests {
 				err = problem.Refuse(problem.ErrTooComplex,
@@ -41,7 +43,7 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 			return
 		}
 		fit := placement.Fits(world, request)
-		found[id] = foundFit{fit: &fit}
+		found[id] = foundFit{fit: &fit, isByOperator: asked.IsByOperator}
 	})
 	return found, err
 }
@@ -49,7 +51,9 @@ func fitsOfResources(s *store.Store, ctx context.Context, ids []int64) (map[int6
 // FitsNamed returns how many more consumers of the flavors with these names fit, by
 // name. It leaves out names without a flavor that the viewer sees, and flavors
 // without a valid request. Of several flavors with a name it counts the oldest.
-// A viewer who may not read placement gets none.
+// A viewer who may not read placement gets none. It also leaves out flavors that
+// require capabilities and are not by operators: their projects, which may not know
+// the capabilities, see the result in the capacity history.
 func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]placement.FlavorFit, error) {
 	flavors, err := s.FirstNamed(ctx, typeFlavor, names)
 	if err != nil {
@@ -65,7 +69,7 @@ func FitsNamed(ctx context.Context, s *store.Store, names []string) (map[string]
 	}
 	fits := map[string]placement.FlavorFit{}
 	for id, of := range counted {
-		if of.err == nil {
+		if of.err == nil && of.isByOperator {
 			fits[named[id].Name] = placement.FlavorFit{Fit: of.fit, Flavor: named[id].UUID}
 		}
 	}

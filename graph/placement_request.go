@@ -129,7 +129,8 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64,
 	of candidatePage) (map[int64]foundCandidates, error) {
 	found := map[int64]foundCandidates{}
 	var all []*model.AllocationCandidateConnection
-	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, request *placement.Request, err error) {
+	err := eachRequest(s, ctx, ids, func(world *placement.World, id int64, _ *model.PlacementRequest,
+		request *placement.Request, err error) {
 		var connection *model.AllocationCandidateConnection
 		if err == nil {
 			request.Order = of.Order
@@ -147,10 +148,10 @@ func searchForResources(s *store.Store, ctx context.Context, ids []int64,
 }
 
 // eachRequest calls do for each resource whose metadata has a request: with the
-// world and the request, or with the refusal of the request. It does nothing
-// for a viewer who may not read placement.
+// world, the metadata's request, and the request to search, or its refusal. It does
+// nothing for a viewer who may not read placement.
 func eachRequest(s *store.Store, ctx context.Context, ids []int64,
-	do func(*placement.World, int64, *placement.Request, error)) error {
+	do func(*placement.World, int64, *model.PlacementRequest, *placement.Request, error)) error {
 	world, err := s.World(ctx)
 	if errors.Is(err, problem.ErrForbidden) {
 		return nil
@@ -170,7 +171,7 @@ func eachRequest(s *store.Store, ctx context.Context, ids []int64,
 		for _, id := range requests.ids {
 			if !requests.of[id].IsEmpty() {
 				request, err := requestFor(requests.of[id], hosts[id])
-				do(world, id, request, err)
+				do(world, id, requests.of[id], request, err)
 			}
 		}
 	}

@@ -153,6 +153,10 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 					}
 				}
 			}
+			fits, err := graph.FitsNamed(access.WithViewer(t.Context(), viewers["service"]), s, []string{"member", "service"})
+			if err != nil || len(fits) != 1 || fits["service"].Fit == nil {
+				t.Errorf("the fits for the capacity history are %v, %v", fits, err)
+			}
 			const synced = `mutation { syncResources(input: {origin: "cloud", region: "one", kind: %q, pass: "b1a00000-0000-4000-8000-000000000000",
 				resourceType: %[1]q, resources: [{foreignId: %q, name: "synced", projectId: "demo", visibility: PUBLIC,
 					metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}]}) { created } }`
