@@ -1,7 +1,7 @@
 // Opens the console of a demo and writes with it: files are imported, namespaces,
 // resources and many metadata are changed. console_lib.js says which arguments it takes.
 "use strict";
-const { address, views, pictures, holds, ask, watch, heading, isLive, accessible, layouts, run, complaints, fits } = require("./console_lib.js");
+const { address, views, pictures, holds, ask, watch, heading, isLive, choose, addKey, accessible, layouts, run, complaints, fits } = require("./console_lib.js");
 
 const fileOf = (name, file) => ({ name, mimeType: "application/json", buffer: Buffer.from(typeof file === "string" ? file : JSON.stringify(file)) });
 
@@ -28,13 +28,13 @@ async function importing(context) {
   await page.getByRole("link", { name: "Import" }).click();
   await heading(page, "Import definitions");
   await isLive(page);
-  const choose = page.getByLabel("Definition files");
+  const files = page.getByLabel("Definition files");
   const mode = page.getByLabel("Existing namespaces");
   const go = page.getByRole("button", { name: /^Import/ });
   const namespace = async (name) => (await ask("query($n: String!) { namespace(name: $n) { origin displayName properties { name title minimum } } }", { n: name })).namespace;
 
   // What is no definition file is said at once, what the server finds wrong beside the others.
-  await choose.setInputFiles([fileOf("good.json", first), fileOf("bad.json", { namespace: "Test::Bad", properties: { x: { title: "X", type: "colour" } } }), fileOf("none.json", "{,")]);
+  await files.setInputFiles([fileOf("good.json", first), fileOf("bad.json", { namespace: "Test::Bad", properties: { x: { title: "X", type: "colour" } } }), fileOf("none.json", "{,")]);
   await page.getByText("This is not JSON").waitFor();
   await page.getByText("$.properties.x.type").waitFor();
   await page.getByText("will be created").waitFor();
@@ -127,8 +127,7 @@ async function contents(context) {
 
   await press("Add a resource type");
   const type = page.getByRole("form", { name: "Add a resource type" });
-  await type.getByRole("combobox", { name: "Resource type" }).fill("OS::Nova::Flav");
-  await page.getByRole("option", { name: "OS::Nova::Flavor" }).click();
+  await choose(page, "Resource type", "OS::Nova::Flavor");
   await type.getByLabel("Prefix").fill("holds");
   await type.getByText("A prefix must end in one of").waitFor();
   await type.getByLabel("Prefix").fill("holds:");
@@ -183,6 +182,7 @@ async function contents(context) {
   await page.getByText("There is a tag of this name.").waitFor();
   await press("Cancel");
   await press("Edit the tag Software");
+  await page.getByRole("form", { name: "Edit the tag Software" }).waitFor();
   holds((await page.getByLabel("A kind of").locator("option").allTextContents()).length === 1, "a tag may be a kind of what is below it");
   await page.getByLabel("Tag *", { exact: true }).fill("Programs");
   await press("Save");
@@ -195,7 +195,7 @@ async function contents(context) {
   await press("Share with a project");
   await page.getByRole("textbox", { name: "Project" }).fill("neighbours");
   await press("Share");
-  await page.getByText("sees and uses it").waitFor();
+  await page.locator("span", { hasText: "sees and uses it" }).waitFor();
   await press("Change the role of neighbours");
   await page.getByLabel("Role of the project").selectOption("EDITOR");
   await press("Save");
@@ -291,8 +291,7 @@ async function resource(context) {
   await press("Edit");
   await page.getByLabel("Description").fill("For a test.");
   await page.getByLabel("Public").check();
-  await page.getByRole("combobox", { name: "Parent" }).fill("shop-front");
-  await page.getByRole("option", { name: /^shop-front-end/ }).click();
+  await choose(page, "Parent", "shop-front", /^shop-front-end/);
   await page.getByRole("textbox", { name: "Tags" }).fill("two, three");
   await ask('mutation($u: UUID!) { updateResource(input: {uuid: $u, newName: "forms-image-2"}) { resource { uuid } } }', { u: uuid });
   await heading(page, "forms-image-2");
@@ -321,7 +320,7 @@ async function filters(context) {
   await page.getByRole("status").filter({ hasText: `${intel} resources` }).waitFor();
   await press("Save this filter");
   await page.getByRole("textbox", { name: "Name of the filter" }).fill("Intel hosts");
-  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "Name of the filter" }).press("Enter");
   await page.getByRole("link", { name: "Intel hosts" }).waitFor();
   if (views === "all") await accessible(page, "a saved filter");
   await press("Remove the requirement on cpu_info:vendor");
@@ -347,19 +346,14 @@ async function bulk(context) {
   const page = watch(await context.newPage());
   const press = (name) => page.getByRole("button", { name, exact: true }).click();
   await page.goto(address + "/console/resources?type=OS%3A%3ANova%3A%3AFlavor&search=m1");
-  await page.getByRole("checkbox", { name: "Select all on this page" }).focus();
-  await page.keyboard.press("Space");
+  await page.getByRole("checkbox", { name: "Select all on this page" }).press("Space");
   await page.getByText(`${before.length} selected`).waitFor();
   await isLive(page);
   await press("Edit their metadata");
   const form = page.getByRole("form", { name: "Edit the metadata of the selected resources" });
-  await form.getByRole("combobox", { name: "Set a key on all" }).fill("hw:cpu_policy");
-  await page.keyboard.press("Escape");
-  await form.getByRole("button", { name: "Add", exact: true }).click();
+  await addKey(form, "Set a key on all", "hw:cpu_policy");
   await form.getByRole("combobox", { name: "hw:cpu_policy", exact: true }).selectOption("mixed");
-  await form.getByRole("combobox", { name: "Set a key on all" }).fill("hw:cpu_sockets");
-  await page.keyboard.press("Escape");
-  await form.getByRole("button", { name: "Add", exact: true }).click();
+  await addKey(form, "Set a key on all", "hw:cpu_sockets");
   const sockets = form.getByLabel("hw:cpu_sockets", { exact: true });
   await sockets.fill("none");
   await form.getByText("none is not of type integer").waitFor();
@@ -388,9 +382,7 @@ async function bulk(context) {
   await page.reload(); // otherwise the own change may look like one of somebody else
   await page.getByRole("checkbox", { name: "Select all on this page" }).check();
   await press("Edit their metadata");
-  await form.getByRole("combobox", { name: "Set a key on all" }).fill("note");
-  await page.keyboard.press("Escape");
-  await form.getByRole("button", { name: "Add", exact: true }).click();
+  await addKey(form, "Set a key on all", "note");
   await form.getByLabel("note", { exact: true }).fill(name);
   // The key, for the check of the value may move the button from under the mouse.
   await form.getByRole("button", { name: `Save 1 change on ${before.length} resources` }).press("Enter");
@@ -462,7 +454,7 @@ async function oddNames(context) {
   holds((await page.getByText("80 characters at most").count()) === 0, "a sign counts as two characters");
   const asReader = () => page.getByLabel("Role").selectOption({ label: "reader" });
   await asReader();
-  await page.getByRole("button", { name: "Cancel" }).last().click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
   holds((await page.getByLabel("Description").inputValue()) === "not saved", "the edits are lost");
   await asReader();
   await page.getByRole("button", { name: "Leave" }).click();

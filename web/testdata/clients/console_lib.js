@@ -6,6 +6,7 @@
 "use strict";
 const fs = require("node:fs");
 const { chromium } = require("playwright-core");
+const pressAgain = require("./press.js");
 
 const [, , address, executablePath, other, views, pictures] = process.argv;
 const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
@@ -30,6 +31,13 @@ async function ask(query, variables, token = "demo-admin") {
   return answer.data;
 }
 
+// Waits until a value is as it must become.
+async function becomes(read, is, what) {
+  let got;
+  for (const end = Date.now() + patience; Date.now() < end; await new Promise((next) => setTimeout(next, 50))) if (is((got = await read()))) return;
+  throw new Error(`${what} is ${JSON.stringify(got)}`);
+}
+
 // Asks until the answer is as it must become: the other server learns of a change
 // after the console has shown it. Returns that answer.
 async function askUntil(is, query, variables) {
@@ -46,6 +54,7 @@ function watch(page) {
   open.add(page);
   page.on("close", () => open.delete(page));
   page.setDefaultTimeout(patience);
+  pressAgain(page);
   const evaluate = page.evaluate.bind(page);
   page.evaluate = (script, argument) => within(evaluate(script, argument), String(script));
   page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
@@ -62,16 +71,29 @@ const heading = (page, name) => page.getByRole("heading", { level: 1, name, exac
 // Whether the page follows what happens: from then on, changes appear by themselves.
 const isLive = (page) => page.locator(".live[data-live=true]").waitFor();
 
-// Chooses a name in a field with choices, which close when the page is scrolled.
-async function choose(page, field, name) {
+// Chooses a name in a field with choices. They open when a person types, if they have come,
+// and close when the page is scrolled: then it is typed again.
+async function choose(page, field, name, choice = name) {
   const input = page.getByRole("combobox", { name: field, exact: true });
-  const scroll = input.evaluate((element) => {
-    element.scrollIntoView({ block: "center" });
-    return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-  });
-  await within(scroll, `scrolling to ${field}`);
-  await input.fill(name);
-  await page.getByRole("listbox").getByRole("option", { name, exact: true }).click();
+  const option = page.getByRole("listbox").getByRole("option", { name: choice, exact: true });
+  for (const end = Date.now() + patience; ; ) {
+    const scroll = input.evaluate((element) => {
+      element.scrollIntoView({ block: "center" });
+      return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    });
+    await within(scroll, `scrolling to ${field}`);
+    await input.fill("");
+    await input.fill(name);
+    const failed = await option.waitFor({ timeout: patience / 30 }).then(() => option.click({ timeout: patience / 4 })).then(() => undefined, (error) => error);
+    if (!failed) return;
+    if (Date.now() > end) throw failed;
+  }
+}
+
+// Adds a key by a form. The choices of its field may hide the button from screen readers.
+async function addKey(form, field, key) {
+  await form.getByRole("combobox", { name: field }).fill(key);
+  await form.getByRole("button", { name: "Add", exact: true, includeHidden: true }).click();
 }
 
 // What axe finds on a page as it stands. The browser itself evaluates it, whatever
@@ -86,6 +108,7 @@ async function accessible(page, what) {
 }
 
 const fits = async (page, what) => {
+  await page.waitForFunction(() => document.documentElement.scrollWidth <= innerWidth, null, { timeout: patience / 20 }).catch(() => {}); // it is drawn again
   const beyond = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   holds(beyond <= 0, `${what} is ${beyond} pixels wider than the screen`);
 };
@@ -155,4 +178,4 @@ function run(program) {
   });
 }
 
-module.exports = { address, views, pictures, wrong, complaints, holds, ask, askUntil, watch, heading, isLive, choose, accessible, fits, layouts, run };
+module.exports = { address, views, pictures, wrong, complaints, holds, ask, askUntil, becomes, watch, heading, isLive, choose, addKey, accessible, fits, layouts, run };

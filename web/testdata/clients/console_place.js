@@ -2,8 +2,9 @@
 // confirmed, released and ended, and refusals. The API says which answers are right.
 // console_lib.js says which arguments it takes.
 "use strict";
-const { address, views, pictures, complaints, holds, ask, askUntil, watch, heading, isLive, choose, accessible, layouts, run } = require("./console_lib.js");
-const patience = require("./patience.js")(60000);
+const { address, views, pictures, complaints, holds, ask, askUntil, becomes, watch, heading, isLive, choose, accessible, layouts, run } = require("./console_lib.js");
+const patience = require("./patience.js");
+const hold = patience(600); // seconds
 
 // Two hosts with two units and one of a class that no other host has, and a flavor that
 // asks for one unit.
@@ -45,12 +46,6 @@ const dashes = (page) =>
     return dark;
   });
 
-async function becomes(read, is, what) {
-  let got;
-  for (const end = Date.now() + patience; Date.now() < end; await new Promise((next) => setTimeout(next, 50))) if (is((got = await read()))) return;
-  throw new Error(`${what} is ${JSON.stringify(got)}`);
-}
-
 async function open(context) {
   const page = watch(await context.newPage());
   await page.goto(`${address}/console/placement?search=place-&class=CUSTOM_PLACE`);
@@ -75,7 +70,7 @@ async function previews(page, hosts) {
   await fill("Consumers", "3");
   await fill("Hold for seconds", "86401");
   await form(page).getByText("A whole number from 1 to 86,400.").waitFor();
-  await fill("Hold for seconds", "600");
+  await fill("Hold for seconds", String(hold));
   await form(page).getByLabel("Strategy").selectOption("SPREAD");
   await fill("Project", "");
   await form(page).getByRole("button", { name: "Preview" }).click();
@@ -98,14 +93,16 @@ async function previews(page, hosts) {
 
 // A double click and a lost answer place once, with a hold, as the preview said.
 async function places(page, hosts, rows) {
+  await said(page, "3 of 3 consumers would be placed.");
   const keys = [];
   await page.route("**/graphql", async (route) => {
     if (!/mutation PlacementPlace\b/.test(route.request().postData() ?? "")) return route.continue();
     keys.push(route.request().headers()["idempotency-key"]);
     if (keys.length > 1) return route.continue();
-    await route.fetch();
+    await route.fetch({ timeout: patience(60000) });
     await route.abort(); // it is stored, and the answer is lost
   });
+  const begun = Date.now();
   await form(page).getByRole("button", { name: "Place 3 consumers" }).dblclick();
   await said(page, "3 of 3 consumers placed.");
   await page.unroute("**/graphql");
@@ -116,7 +113,12 @@ async function places(page, hosts, rows) {
   const pairs = (list) => JSON.stringify(list.map(({ uuid, host, allocations }) => [uuid, host ?? allocations[0].provider.name]).sort());
   holds(pairs(stored) === pairs(placed) && pairs(placed) === pairs(rows), `stored is ${pairs(stored)}, shown ${pairs(placed)}, previewed ${pairs(rows)}`);
   for (const { projectId, userId, type, expiresAt, allocations } of stored) holds(projectId === "demo" && userId === "demo-admin" && type === "INSTANCE" && expiresAt !== null && allocations.length === 1 && allocations[0].used === 1, `stored is ${JSON.stringify({ projectId, userId, type, expiresAt, allocations })}`);
-  holds(placed.every(({ outcome }) => /^held, (10:00|9:\d\d) left/.test(outcome)), `held are ${JSON.stringify(placed)}`);
+  const isHeld = ({ outcome }) => {
+    const [, minutes, seconds] = /^held, (\d+):(\d\d) left/.exec(outcome) ?? [];
+    const left = 60 * minutes + Number(seconds);
+    return left <= hold && left >= hold - (Date.now() - begun) / 1000 - 2;
+  };
+  holds(placed.every(isHeld), `held are ${JSON.stringify(placed)}`);
   return placed;
 }
 
@@ -188,7 +190,7 @@ async function ends(page) {
 
 // A reader has no form and does not see what is held, an administrator sees it.
 async function reads(page, hosts) {
-  const input = { request: { resources: [{ resourceClass: "CUSTOM_PLACE", amount: 1 }] }, consumers: [{ uuid: crypto.randomUUID(), projectId: "demo", userId: "else" }], holdFor: 600 };
+  const input = { request: { resources: [{ resourceClass: "CUSTOM_PLACE", amount: 1 }] }, consumers: [{ uuid: crypto.randomUUID(), projectId: "demo", userId: "else" }], holdFor: hold };
   await ask("mutation($i: PlaceInput!) { place(input: $i) { results { errors { message } } } }", { i: input });
   await page.goto(`${address}/console/placement?search=place-b&class=CUSTOM_PLACE`);
   await tile(page, /^place-b: CUSTOM_PLACE 100% used, 1 of 1, 1 held$/);

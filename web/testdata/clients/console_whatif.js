@@ -109,10 +109,9 @@ async function random(context) {
   const steps = [
     async ({ uuid, name }, kind = draw(2) === 0 ? "out" : "off") => {
       await page.getByLabel("Tiles", { exact: true }).selectOption(kind === "out" ? "" : kind);
-      await picture.focus();
-      await page.keyboard.press("Home");
-      for (let at = 0; at < trees.findIndex((tree) => tree.uuid === uuid); at++) await page.keyboard.press("ArrowRight");
-      await page.keyboard.press("Enter");
+      await picture.press("Home");
+      for (let at = 0; at < trees.findIndex((tree) => tree.uuid === uuid); at++) await picture.press("ArrowRight");
+      await picture.press("Enter");
       const was = model[kind].includes(uuid);
       toggle(kind, uuid);
       await page.getByRole("option", { name: new RegExp(`^${name}: .*${was ? "[^d]$" : kind === "out" ? ", taken out$" : ", disabled$"}`) }).waitFor({ state: "attached" });
@@ -238,7 +237,7 @@ async function applies(context) {
   await page.route("**/graphql", async (route) => {
     if (!route.request().postData()?.includes("mutation ApplyPlan")) return route.continue();
     if (++sent === 1) {
-      await route.fetch();
+      await route.fetch({ timeout: patience });
       return route.abort(); // the moves are made, and the answer is lost
     }
     if (sent === 2) await new Promise((done) => (hold = done));

@@ -25,6 +25,7 @@ async function ask(query, variables) {
 async function open(browser, address) {
   const page = await browser.newPage();
   page.setDefaultTimeout(require("./patience.js")(60000));
+  require("./press.js")(page);
   page.on("dialog", (dialog) => dialog.accept("demo-admin"));
   page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
   page.on("pageerror", (error) => complaints.push(String(error)));

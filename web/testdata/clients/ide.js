@@ -72,15 +72,21 @@ async function sharing(context) {
   await says(page, "who", "you are demo-admin, admin of demo");
   const editor = page.locator(".graphiql-query-editor .CodeMirror");
   const shown = () => editor.evaluate((element) => element.CodeMirror.getValue());
-  holds((await shown()).includes("query Linked"), "a link shows " + (await shown()));
+  await page.waitForFunction(() => document.querySelector(".graphiql-query-editor .CodeMirror")?.CodeMirror.getValue().includes("query Linked"));
   await editor.evaluate((element) => element.CodeMirror.setValue("query It's($n: Int) { a: namespaces(first: $n) { nodes { name } } }".replace("It's", "Its") + " # it's"));
+  await page.evaluate(() => {
+    window.told = []; // the page removes its messages
+    const at = document.getElementById("told");
+    new MutationObserver(() => window.told.push(at.textContent)).observe(at, { childList: true });
+  });
+  const tells = (text) => page.waitForFunction((text) => window.told.includes(text), text);
   await page.locator("#link").click();
-  await says(page, "told", "The link is copied.");
+  await tells("The link is copied.");
   const copied = () => page.evaluate(() => navigator.clipboard.readText());
   const link = new URLSearchParams(new URL(await copied()).hash.slice(1));
   holds(link.get("query").includes("query Its") && JSON.parse(link.get("variables")).n === 1, "the link is of " + link);
   await page.locator("#curl").click();
-  await says(page, "told", "The command is copied.");
+  await tells("The command is copied.");
   const answer = execFileSync("sh", ["-c", await copied()], { encoding: "utf8" });
   holds(JSON.parse(answer).data?.a?.nodes.length === 1, "the command answers " + answer);
   await page.locator(".graphiql-tab-add").click();
