@@ -8,7 +8,7 @@ import { cacheOptions, subscriptionLink } from "../src/apollo.js";
 import { eventStream, request } from "../src/index.js";
 import { CreateNamespaceDocument, NamespaceChangesDocument, UpdateNamespaceDocument } from "../src/operations.js";
 import { exchanges, readAgain } from "../src/urql.js";
-import { first, newName, server, within } from "./helpers.js";
+import { first, newName, server, until, within } from "./helpers.js";
 
 const listed = `query Listed($filter: NamespaceFilter) {
   viewer { id userId }
@@ -18,6 +18,16 @@ const others = `query Others($filter: NamespaceFilter) {
   namespaces(filter: $filter, first: 5) { nodes { id revision displayName } pageInfo { endCursor } }
 }`;
 const description = `query Read($name: String!) { namespace(name: $name) { id name description } }`;
+
+/** Makes changes until a promise is settled: a subscription that begins late misses the first ones. */
+async function untilSettled(promise: Promise<unknown>, change: (number: number) => Promise<unknown>): Promise<void> {
+  let isSettled = false;
+  void promise.catch(() => {}).finally(() => (isSettled = true));
+  for (let i = 0; i < 5 || !isSettled; i++) {
+    await change(i);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
 
 /** Returns the warnings that are logged while a function runs. */
 async function warnings(during: () => Promise<void>): Promise<string[]> {
@@ -53,17 +63,15 @@ test("urql: one object wherever its id stands, no partial data, and live", async
       first((next) => client.subscription(NamespaceChangesDocument, { names: [name] }).subscribe(next)),
       "an event",
     );
-    const changing = (async () => {
-      for (let i = 0; i < 5; i++) {
-        const changed = document(`mutation Change($input: UpdateNamespaceInput!) { updateNamespace(input: $input) { namespace { id description } } }`);
-        await client.mutation(changed, { input: { name, description: `after ${i}` } }).toPromise();
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    })();
+    let last = "";
+    const changing = untilSettled(event, async (i) => {
+      const changed = document(`mutation Change($input: UpdateNamespaceInput!) { updateNamespace(input: $input) { namespace { id description } } }`);
+      await client.mutation(changed, { input: { name, description: (last = `after ${i}`) } }).toPromise();
+    });
     assert.equal(((await event) as { data: { namespaceChanged: { namespace: { name: string } } } }).data.namespaceChanged.namespace.name, name);
     await changing;
     const cached = await client.query(document(listed), { filter }, { requestPolicy: "cache-only" }).toPromise();
-    assert.equal(cached.data.namespaces.nodes[0].description, "after 4", "the mutation did not reach the list");
+    assert.equal(cached.data.namespaces.nodes[0].description, last, "the mutation did not reach the list");
 
     const partial = await client.query(document(`query { viewer { id userId } auditEvents(filter: {action: "nothing"}, first: -1) { totalCount } }`), {}).toPromise();
     assert.ok(partial.error);
@@ -76,13 +84,14 @@ test("urql: one object wherever its id stands, no partial data, and live", async
 async function following(name: string) {
   await request(server(), CreateNamespaceDocument, { input: { name, description: "before" } });
   const begun: Promise<unknown>[] = [];
+  let answered = 0;
   let hold: Promise<void> | undefined;
   let release = () => {};
   let wait = () => 0; // milliseconds that an answer takes longer
   const late: typeof fetch = (...asked) => {
     const held = hold;
     hold = undefined;
-    const answer = fetch(...asked).then(async (answer) => (await held, await new Promise((resolve) => setTimeout(resolve, wait())), answer));
+    const answer = fetch(...asked).then(async (answer) => (answered++, await held, await new Promise((resolve) => setTimeout(resolve, wait())), answer));
     begun.push(answer);
     return answer;
   };
@@ -90,7 +99,6 @@ async function following(name: string) {
   const seen: string[] = [];
   const query = document(description);
   const follow = client.query(query, { name }).subscribe(({ data }) => void seen.push(data.namespace.description));
-  const until = (is: () => boolean, what: string) => within((async () => { for (const end = Date.now() + 60_000; !is() && Date.now() < end; ) await new Promise((resolve) => setTimeout(resolve, 5)); })(), what);
   const shows = (description: string) => until(() => seen.at(-1) === description, description);
   const read = () => readAgain(client, query, { name });
   await shows("before");
@@ -98,15 +106,15 @@ async function following(name: string) {
   const readLate = async () => {
     hold = new Promise((resolve) => (release = resolve));
     read();
-    await until(() => begun.length === 2, "the second read");
-    await new Promise((resolve) => setTimeout(resolve, 200)); // the server has read
+    await until(() => answered === 2, "the server has read twice");
   };
-  /** Releases the answer, and returns when there is no other to come. */
-  const settle = async (requests: number) => {
+  /** Releases the answer, and returns when there is no other to come and it is shown. */
+  const settle = async (requests: number, isShown = () => seen.at(-1) === "after") => {
     release();
     try {
       await until(() => begun.length === requests, `${requests} requests`);
       await Promise.all(begun);
+      await until(isShown, "the last answer is shown");
       await new Promise((resolve) => setTimeout(resolve, 50));
     } finally {
       follow.unsubscribe();
@@ -153,7 +161,7 @@ test("urql: while a query is in flight, the answers of mutations are shown, and 
     await shows(description);
   }
   const shown = seen.length;
-  await settle(6); // the two, the mutations, and one in place of the late answer
+  await settle(6, () => seen.length > shown); // the two, the mutations, and one in place of the late answer
   assert.ok(seen.length > shown && seen.slice(shown).every((description) => description === "after"), seen.join());
   assert.equal(begun.length, 6);
 });
@@ -195,7 +203,7 @@ test("urql: however reads and changes follow each other, the last state is shown
     read();
     const { namespace } = (await request(server(), document(description), { name })) as { namespace: { description: string } };
     await shows(namespace.description);
-    await settle(begun.length);
+    await settle(begun.length, () => seen.at(-1) === namespace.description);
     assert.equal(seen.at(-1), namespace.description, did.join());
   }
 });
@@ -218,12 +226,7 @@ test("Apollo Client: one object wherever its id stands, parts together, and live
       first((next) => client.subscribe({ query: NamespaceChangesDocument, variables: { names: [name] } }).subscribe({ next, error: next })),
       "an event",
     );
-    const changing = (async () => {
-      for (let i = 0; i < 5; i++) {
-        await request(server(), UpdateNamespaceDocument, { input: { name, description: `after ${i}` } });
-        await new Promise((resolve) => setTimeout(resolve, 100));
-      }
-    })();
+    const changing = untilSettled(event, (i) => request(server(), UpdateNamespaceDocument, { input: { name, description: `after ${i}` } }));
     assert.match(JSON.stringify(await event), new RegExp(name));
     await changing;
     client.stop();

@@ -42,9 +42,15 @@ export async function proxy(token = "demo-admin"): Promise<Proxy> {
   };
 }
 
+const limit = 20_000 * Number(process.env["CADASTRE_TEST_PATIENCE"] || 1);
+
+/** Waits until something holds; fails if that takes longer than a test may wait. */
+export async function until(is: () => boolean, what: string): Promise<void> {
+  for (const end = Date.now() + limit; !is(); await new Promise((resolve) => setTimeout(resolve, 5))) if (Date.now() > end) throw new Error(`not within ${limit} ms: ${what}`);
+}
+
 /** Fails if a promise takes longer than a test may wait. */
 export async function within<Value>(promise: Promise<Value>, what: string): Promise<Value> {
-  const limit = 20_000 * Number(process.env["CADASTRE_TEST_PATIENCE"] || 1);
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => (timer = setTimeout(() => reject(new Error(`${what} took longer than ${limit} ms`)), limit)));
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
