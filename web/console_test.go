@@ -151,7 +151,8 @@ func withoutPoints(o *web.Options) {
 func startDemo(t *testing.T, url string, change func(*web.Options)) *server {
 	t.Helper()
 	opened, err := store.Open(t.Context(), store.Options{URL: url, Log: slog.New(slog.DiscardHandler),
-		Resources: store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
+		StatementTime: patience.Of(t, 10*time.Second),
+		Resources:     store.ResourceOptions{CapabilityDiscovery: resource.DiscoveryEveryone}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +164,7 @@ func startDemo(t *testing.T, url string, change func(*web.Options)) *server {
 	unlimited := func(o *web.Options) {
 		change(o)
 		withoutPoints(o)
+		o.Limits.OperationTime = patience.Of(t, o.Limits.OperationTime)
 	}
 	return startWith(t, url, opened, unlimited, web.ServeOptions{ReadTime: patience.Of(t, 10*time.Second)})
 }

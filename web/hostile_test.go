@@ -221,7 +221,7 @@ func TestBeyondTheCapRequestsAreToldToComeBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(o *web.Options) {
 		o.Limits = web.DefaultLimits()
-		o.Limits.Concurrent = 1
+		o.Limits.Concurrent, o.Limits.OperationTime = 1, patience.Of(t, time.Minute)
 	})
 	release := s.holdWrites()
 	done := make(chan answer, 1)

@@ -528,32 +528,39 @@ func TestStreamsLeaveNothing(t *testing.T) { // not parallel: it checks all goro
 // token in connection_init gets one from an address that holds fewer.
 func TestStrangersTakeNoSocketOfAViewer(t *testing.T) {
 	t.Parallel()
-	s := start(t, func(o *web.Options) {
+	limited := func(o *web.Options) {
 		o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 		o.Limits = web.DefaultLimits()
 		o.Limits.Sockets, o.Limits.ViewerSockets = 16, 3
-	})
-	silent := map[string][]*websocketClient{}
-	for _, from := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.1"} {
-		silent[from] = append(silent[from], s.connect("X-Forwarded-For", from))
 	}
-	silent["192.0.2.1"] = append(silent["192.0.2.1"], s.connect("X-Forwarded-For", "192.0.2.1"))
-	for range 3 {
-		s.connect("X-Forwarded-For", "192.0.2.1", "X-Auth-Token", "reader-token").say(hello).expect(ack)
-	}
-	if _, response, err := s.tryConnect("X-Forwarded-For", "192.0.2.9", "X-Auth-Token", "reader-token"); err == nil ||
-		response.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("a fourth socket of a viewer, from another address: %v %v", response, err)
-	}
-	s.connect("X-Forwarded-For", "192.0.2.3").say(asAdmin).expect(ack)
-	silent["192.0.2.1"][0].expectClose(1013, "too many WebSockets are open without a token")
-	silent["192.0.2.1"][1].say(asAdmin).expect(ack)
-	if began := time.Now(); s.connect("X-Forwarded-For", "192.0.2.4") != nil {
-		silent["192.0.2.1"][2].expectClose(4408, "connection_init was not received in time")
-		if took := time.Since(began); took > patience.Of(t, 8*time.Second) {
-			t.Errorf("a silent socket lasted %v", took)
+	holdsOnce(t, limited, func(s *server) string {
+		began := time.Now()
+		silent := map[string][]*websocketClient{}
+		for _, from := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.1"} {
+			silent[from] = append(silent[from], s.connect("X-Forwarded-For", from))
 		}
-	}
+		silent["192.0.2.1"] = append(silent["192.0.2.1"], s.connect("X-Forwarded-For", "192.0.2.1"))
+		for range 3 {
+			s.connect("X-Forwarded-For", "192.0.2.1", "X-Auth-Token", "reader-token").say(hello).expect(ack)
+		}
+		if _, response, err := s.tryConnect("X-Forwarded-For", "192.0.2.9", "X-Auth-Token", "reader-token"); err == nil ||
+			response.StatusCode != http.StatusTooManyRequests {
+			t.Errorf("a fourth socket of a viewer, from another address: %v %v", response, err)
+		}
+		s.connect("X-Forwarded-For", "192.0.2.3").say(asAdmin).expect(ack)
+		if took := time.Since(began); took > 2*time.Second {
+			return fmt.Sprintf("the silent sockets end before their test: it took %v", took)
+		}
+		silent["192.0.2.1"][0].expectClose(1013, "too many WebSockets are open without a token")
+		silent["192.0.2.1"][1].say(asAdmin).expect(ack)
+		if began := time.Now(); s.connect("X-Forwarded-For", "192.0.2.4") != nil {
+			silent["192.0.2.1"][2].expectClose(4408, "connection_init was not received in time")
+			if took := time.Since(began); took > patience.Of(t, 8*time.Second) {
+				t.Errorf("a silent socket lasted %v", took)
+			}
+		}
+		return ""
+	})
 }
 
 // TestARefusedSocketIsLate opens as many WebSockets without a token as an address

@@ -216,13 +216,15 @@ func TestHeavyOperationsOfOneViewerAreTheirOwnQueue(t *testing.T) {
 func TestClaimsThatWaitTakeNoConnection(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
-		opened, err := store.Open(t.Context(), store.Options{URL: url, Connections: 4})
+		limit := patience.Of(t, time.Minute)
+		opened, err := store.Open(t.Context(), store.Options{URL: url, Connections: 4, StatementTime: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = opened.Close() })
 		s := startWith(t, url, opened, func(o *web.Options) {
 			o.Limits = web.DefaultLimits()
+			o.Limits.OperationTime = limit
 			o.Limits.PrincipalPoints, o.Limits.AdminPoints, o.Limits.AddressPoints = 0, 0, 0
 		}, web.ServeOptions{})
 		s.grow(1)

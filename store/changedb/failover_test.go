@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/change"
+	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
@@ -42,7 +43,7 @@ func TestACursorOfALostBranchIsRefused(t *testing.T) {
 	t.Parallel()
 	pair := storetest.PostgresPair(t)
 	s := storetest.Open(t, pair.URL)
-	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(storetest.AsAdmin(), patience.Of(t, 2*time.Minute))
 	defer cancel()
 	kept := branch(t, s, "KEPT", 5)
 	pair.Level(t)

@@ -52,7 +52,7 @@ func TestOnlyWhatMattersWakes(t *testing.T) {
 		for name, f := range following {
 			tells(t, readers[name].ctx, name, f, change.Created) // so it has started
 			for woken := true; woken; {                          // until there is nothing more to read
-				within, cancel := context.WithTimeout(readers[name].ctx, 500*time.Millisecond)
+				within, cancel := context.WithTimeout(readers[name].ctx, patience.Of(t, 500*time.Millisecond))
 				woken = f.Wait(within) == nil
 				cancel()
 				if changes, err := f.Next(readers[name].ctx, 10); err != nil || len(changes) > 0 {

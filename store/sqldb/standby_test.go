@@ -29,13 +29,19 @@ func TestACommitThatWaitsForItsStandbyIsNotCanceled(t *testing.T) {
 	tries := 0
 	storetest.Within(t, 10*time.Second, "a standby is required", func() bool {
 		tries++
-		ctx, cancel := context.WithTimeout(storetest.AsAdmin(), 300*time.Millisecond)
+		ctx, cancel := context.WithTimeout(storetest.AsAdmin(), patience.Of(t, 300*time.Millisecond))
 		defer cancel()
 		_, err := s.CreateTrait(ctx, fmt.Sprint("CUSTOM_PROBE_", tries))
 		return errors.Is(err, problem.ErrOutcomeUnknown)
 	})
 	ctx, cancel := context.WithCancel(storetest.AsAdmin())
-	time.AfterFunc(100*time.Millisecond, cancel)
+	go func() {
+		defer cancel()
+		patience.Until(t, time.Second, func() (waits bool) { // one more COMMIT than the last probe's
+			_ = db.QueryRow("SELECT count(*) > 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'").Scan(&waits)
+			return waits
+		})
+	}()
 	if _, err := s.CreateTrait(ctx, "CUSTOM_LATE"); !errors.Is(err, problem.ErrOutcomeUnknown) {
 		t.Errorf("the COMMIT waits, and the writer got %v", err)
 	}
