@@ -118,7 +118,8 @@ func (f *foreseeing) claim(h *foreseenHost, consumer string, amount int) (alloca
 	f.claims[consumer]++
 	allocations = fmt.Sprintf(`[{provider: %q, resources: [{resourceClass: "VCPU", amount: %d}]}]`, h.uuid, amount)
 	return allocations, fmt.Sprintf(`setAllocations(input: {consumers: [
-		{uuid: %q, projectId: "demo", userId: "u", generation: %s, allocations: %s}]})`, consumer, generation, allocations)
+		{uuid: %q, projectId: "demo", userId: "u", generation: %s, allocations: %s}]})`,
+		consumer, generation, allocations)
 }
 
 func (f *foreseeing) resize(host *foreseenHost) {
@@ -183,7 +184,8 @@ func (f *foreseeing) place(host *foreseenHost) {
 func (f *foreseeing) answers() string {
 	request := fmt.Sprintf(`{resources: [{resourceClass: "VCPU", amount: %d}]}`, 1+f.random.IntN(4))
 	return fmt.Sprintf(`fits(request: %[1]s) { atLeast atMost exact limitedBy { kind name providers } }
-		capacityFor(requests: [%[1]s, {resources: [{resourceClass: "VCPU", amount: 1}], requiredAll: ["HW_CPU_X86_AVX"]}]) {
+		capacityFor(requests: [%[1]s,
+			{resources: [{resourceClass: "VCPU", amount: 1}], requiredAll: ["HW_CPU_X86_AVX"]}]) {
 			exact limitedBy { name providers } }
 		fitsTogether(requests: [{request: %[1]s, share: 2}, {request: {resources: [{resourceClass: "VCPU", amount: 1}]}}]) {
 			exact each { atLeast atMost } next limitedBy { name providers } }
@@ -192,7 +194,8 @@ func (f *foreseeing) answers() string {
 		drainPlan(providers: [%[2]q]) { waves unplacedCount }
 		rebalancePlan(requests: [{request: %[1]s}], maxMoves: 1) { atLeast }
 		allocationCandidates(resources: [{resourceClass: "VCPU", amount: 2}]) {
-			totalCount nodes { claim { allocations { provider } } } }`, request, f.hosts[f.random.IntN(len(f.hosts))].uuid)
+			totalCount nodes { claim { allocations { provider } } } }`,
+		request, f.hosts[f.random.IntN(len(f.hosts))].uuid)
 }
 
 // TestAWhatIfThatIsDoneGivesTheSameAnswers asks what random changes would do,
@@ -200,7 +203,8 @@ func (f *foreseeing) answers() string {
 func TestAWhatIfThatIsDoneGivesTheSameAnswers(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		f := &foreseeing{counting: counting{t, executorOf(t, s)}, random: rand.New(rand.NewPCG(31, 1)), claims: map[string]int{}}
+		f := &foreseeing{counting: counting{t, executorOf(t, s)}, random: rand.New(rand.NewPCG(31, 1)),
+			claims: map[string]int{}}
 		for round := range 30 {
 			f.changes, f.mutations = nil, nil
 			for range 1 + f.random.IntN(6) {

@@ -147,7 +147,8 @@ func TestAnImportTellsNoOwner(t *testing.T) {
 			store.Options{URL: url, Definitions: store.DefinitionOptions{OwnerWrites: true}}, fixture()))
 		for _, owner := range []string{"vault", "elsewhere"} {
 			tell := func(name string) string {
-				const imported = `mutation { importNamespaces(input: {documents: ["{\"namespace\": \"%s\", \"owner\": \"%s\"}"]}) { reports { outcome errors } } }`
+				const imported = `mutation { importNamespaces(input: {
+					documents: ["{\"namespace\": \"%s\", \"owner\": \"%s\"}"]}) { reports { outcome errors } } }`
 				return askAs(t, executor, viewers["member"], fmt.Sprintf(imported, name, owner))
 			}
 			if hidden, missing := tell(marker), tell("absent"); hidden != missing {

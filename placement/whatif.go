@@ -411,7 +411,8 @@ func (d *draft) take(consumer string, held []*Allocation) {
 		if provider, ok := d.provider(a.Provider); ok {
 			d.edit(provider).use(a.ResourceClass, -a.Used)
 		}
-		d.placed[a.Provider] = slices.DeleteFunc(d.placed[a.Provider], func(placed *Allocation) bool { return placed == a })
+		isTaken := func(placed *Allocation) bool { return placed == a }
+		d.placed[a.Provider] = slices.DeleteFunc(d.placed[a.Provider], isTaken)
 	}
 	if d.released[consumer] == nil && d.held[consumer] != nil {
 		d.released[consumer] = d.held[consumer]

@@ -100,8 +100,9 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range servers {
-			got := one.send(http.MethodPost, "/mcp", fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "find_definitions", "arguments": {"search": %q}}}`,
-				name), "Accept", "application/json, text/event-stream")
+			got := one.send(http.MethodPost, "/mcp", fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+				"params": {"name": "find_definitions", "arguments": {"search": %q}}}`, name),
+				"Accept", "application/json, text/event-stream")
 			if !strings.Contains(got.body, "1 namespaces match") {
 				t.Errorf("a tool does not find %s: %s", name, got.body)
 			}

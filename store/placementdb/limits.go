@@ -137,8 +137,9 @@ func (s *PlacementStore) writeLimits(ctx context.Context, tx *sqldb.Tx, input *p
 // where the project has a limit of that class already.
 func (s *PlacementStore) renameInLimits(ctx context.Context, tx *sqldb.Tx, class, to string) error {
 	projects, err := sqldb.Column[string](ctx, s.DB, tx, `UPDATE project_limits SET resource_class = $2
-		WHERE resource_class = $1 AND NOT EXISTS (SELECT 1 FROM project_limits o WHERE o.project_id = project_limits.project_id
-			AND o.resource_class = $2 AND o.trait = project_limits.trait) RETURNING project_id`, class, to)
+		WHERE resource_class = $1 AND NOT EXISTS (SELECT 1 FROM project_limits o
+			WHERE o.project_id = project_limits.project_id AND o.resource_class = $2 AND o.trait = project_limits.trait)
+		RETURNING project_id`, class, to)
 	for _, project := range lists.Distinct(projects) {
 		tx.Record(ctx, sqldb.Event{Kind: "Limit", Key: project, Before: sqldb.Fields{"resourceClass": class},
 			After: sqldb.Fields{"resourceClass": to}})

@@ -128,7 +128,8 @@ func Restore(ctx context.Context, url string, from io.Reader) (result Result, er
 	}
 	if err == nil {
 		err = db.Load(ctx, func(on sqldb.Conn) error {
-			r := restoring{db: db, on: on, lines: json.NewDecoder(bufio.NewReaderSize(from, 1<<20)), digest: sha256.New()}
+			lines := json.NewDecoder(bufio.NewReaderSize(from, 1<<20))
+			r := restoring{db: db, on: on, lines: lines, digest: sha256.New()}
 			result, err = r.run(ctx)
 			return err
 		})
