@@ -144,9 +144,8 @@ func (f *follower) forward(ctx context.Context) (done bool, err error) {
 	return s.cache.Apply(r), nil
 }
 
-// load reads the whole world again. If another server is the primary now, the
-// listening connection may lead to the former one: a notification must prove again
-// that it listens.
+// load reads the whole world again. The listening connection may lead to a former
+// primary, so a notification must prove again that it listens.
 func (f *follower) load(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
@@ -195,7 +196,8 @@ func (s *PlacementStore) timeOfHold(ctx context.Context, tx *sqldb.Tx) (now time
 	})
 	statement, args := `SELECT `+s.databaseClock()+`, 0`, []any{}
 	if s.follower != nil {
-		statement = `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00', pg_notify($1, $2)`
+		statement = `SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') || '+00:00',
+			pg_notify($1, $2::text || ` + changelog.ServerRun + `)`
 		args = []any{s.follower.channel, s.follower.name}
 	}
 	err = s.Query(ctx, tx, statement, func(rows *sql.Rows) error {

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -99,13 +100,13 @@ func (f *follower) subscribe(ctx context.Context) {
 }
 
 // hear reports whether this process sent the notification n. If so, it notes
-// that the connection listens. Only the arrival proves this: a pooler may
-// accept LISTEN and deliver nothing.
+// whether the connection listens to the server of the world. Only the arrival
+// proves this: a pooler may accept LISTEN and deliver nothing.
 func (f *follower) hear(n *pq.Notification) (own bool) {
-	if n == nil || n.Extra != f.name {
+	if n == nil || !strings.HasPrefix(n.Extra, f.name) {
 		return false
 	}
-	f.listening.Store(true)
+	f.listening.Store(n.Extra == fmt.Sprint(f.name, f.store.cache.UpTo().Server))
 	return true
 }
 
@@ -261,7 +262,8 @@ func (f *follower) tell(ctx context.Context) {
 	}
 	sending, cancel := context.WithTimeout(context.WithoutCancel(ctx), catchUpWithin)
 	defer cancel()
-	if err := f.store.Execute(sending, f.store.Pool, `SELECT pg_notify($1, $2)`, f.channel, f.name); err != nil {
+	if err := f.store.Execute(sending, f.store.Pool, `SELECT pg_notify($1, $2::text || `+changelog.ServerRun+`)`,
+		f.channel, f.name); err != nil {
 		f.store.Log.WarnContext(ctx, "cannot notify other servers of a commit, will retry", "error", err)
 		pause.For(ctx, poll)
 		f.notify()
