@@ -129,6 +129,8 @@ var requiredArguments = map[string]string{
 	"WhatIf.capacityFor":                `(requests: [{resources: [{resourceClass: "VCPU", amount: 1}]}])`,
 	"WhatIf.fitsTogether":               `(requests: [{request: {resources: [{resourceClass: "VCPU", amount: 1}]}}])`,
 	"WhatIf.allocationCandidates":       `(resources: [{resourceClass: "VCPU", amount: 1}])`,
+	"WhatIf.drainPlan":                  `(providers: ["33333333-3333-4333-8333-333333333333"])`,
+	"WhatIf.rebalancePlan":              `(requests: [{request: {resources: [{resourceClass: "VCPU", amount: 1}]}}])`,
 	"Query.placementRequest":            `(resource: "11111111-1111-4111-8111-111111111111")`,
 	"Query.fits":                        `(request: {resources: [{resourceClass: "VCPU", amount: 1}]})`,
 	"Query.capacityFor":                 `(requests: [{resources: [{resourceClass: "VCPU", amount: 1}]}])`,

@@ -247,6 +247,7 @@ var ofWorld = []string{"ResourceProvider", "ResourceProviderConnection",
 	"ResourceProviderEdge", "AllocationCandidateConnection",
 	"AllocationCandidateEdge", "AllocationCandidate", "CandidateAllocation", "GroupMapping", "CapacityConnection",
 	"CapacityEdge", "Capacity", "ProviderSummary", "CandidateExplanation", "NearMiss", "WhatIf",
+	"CapacityDifference",
 	"FailureConnection", "FailureEdge", "Failure", "DrainPlan", "DrainMove", "RebalancePlan", "RebalanceMove"}
 
 // readOfWorld are fields that read their values from the world, on types that

@@ -421,8 +421,8 @@ func (d *draft) take(consumer string, held []*Allocation) {
 
 // move replaces the allocations of a consumer.
 func (d *draft) move(path string, m *ConsumerMove) []Problem {
-	held, problems := d.holdings(under(path, "consumer"), m.Consumer)
-	problems = append(problems, d.check(under(path, "allocations"), held, m.Allocations)...)
+	held, unknown := d.holdings(under(path, "consumer"), m.Consumer)
+	problems := append(d.check(under(path, "allocations"), held, m.Allocations), unknown...)
 	if len(problems) == 0 {
 		d.put(m.Consumer, held, m.Allocations)
 	}

@@ -921,10 +921,10 @@ func (ec *executionContext) _WhatIf_diff(ctx context.Context, field graphql.Coll
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*model.CapacityDifference) graphql.Marshaler {
-			return ec.marshalNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(ctx, selections, v)
+			return ec.marshalOCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
 func (ec *executionContext) fieldContext_WhatIf_diff(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
@@ -1601,7 +1601,7 @@ func (ec *executionContext) _WhatIf(ctx context.Context, sel ast.SelectionSet, o
 					}
 				}()
 				res = ec._WhatIf_diff(ctx, field, obj)
-				if res == graphql.Null {
+				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
 				return res
@@ -1654,22 +1654,6 @@ func (ec *executionContext) _WhatIf(ctx context.Context, sel ast.SelectionSet, o
 
 // region    ***************************** type.gotpl *****************************
 
-func (ec *executionContext) marshalNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.CapacityDifference) graphql.Marshaler {
-	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
-		fc := graphql.GetFieldContext(ctx)
-		fc.Result = &v[i]
-		return ec.marshalNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(ctx, sel, v[i])
-	})
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) marshalNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(ctx context.Context, sel ast.SelectionSet, v *model.CapacityDifference) graphql.Marshaler {
 	if v == nil {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
@@ -1697,6 +1681,25 @@ func (ec *executionContext) unmarshalNWhatIfChangeInput2ᚕᚖgithubᚗcomᚋcad
 func (ec *executionContext) unmarshalNWhatIfChangeInput2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋplacementᚐWhatIfChange(ctx context.Context, v any) (*placement.WhatIfChange, error) {
 	res, err := ec.unmarshalInputWhatIfChangeInput(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.CapacityDifference) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 1000, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNCapacityDifference2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifference(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalOWhatIf2ᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐWhatIf(ctx context.Context, sel ast.SelectionSet, v *model.WhatIf) graphql.Marshaler {

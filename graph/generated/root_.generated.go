@@ -6331,7 +6331,7 @@ type WhatIf {
   diff(
     "The groups of the sums, in addition to the resource class."
     groupBy: CapacityGrouping! = RESOURCE_CLASS
-  ): [CapacityDifference!]! @work(tests: 4000, length: 10)
+  ): [CapacityDifference!] @semanticNonNull @work(tests: 4000, length: 10)
 }
 
 "A sum of capacity before and after changes."

@@ -10619,6 +10619,7 @@ func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
 				ok = d.Absent(f) && ok
 				break
 			}
+			from, failed := d.Mark(), len(d.Errors)
 			v, known, err := writer.Kept[[]*model.CapacityDifference](d.Writer, f)
 			if !known {
 				v, err = d.ec.Resolvers.WhatIf().Diff(d.Context(f), obj, args["groupBy"].(placement.CapacityGrouping))
@@ -10631,7 +10632,8 @@ func (d *direct) objectWhatIf(s *document.Selection, obj *model.WhatIf) bool {
 				ok = d.Absent(f) && ok
 				break
 			}
-			ok = d.writeNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(f, v) && ok
+			ok = d.writeOCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(f, v) && ok
+			d.NotNullSince(f, from, failed)
 		}
 	}
 	if !ok {
@@ -14080,7 +14082,10 @@ func (d *direct) writeNAccessRule2ᚕgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋ
 	return true
 }
 
-func (d *direct) writeNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(f *document.Field, v []*model.CapacityDifference) bool {
+func (d *direct) writeOCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋcadastreᚋgraphᚋmodelᚐCapacityDifferenceᚄ(f *document.Field, v []*model.CapacityDifference) bool {
+	if v == nil {
+		return d.Null()
+	}
 	start, ok := d.Mark(), true
 	d.Byte('[')
 	d.Enter()
@@ -14090,7 +14095,8 @@ func (d *direct) writeNCapacityDifference2ᚕᚖgithubᚗcomᚋcadastreᚑdevᚋ
 	}
 	d.Leave()
 	if !ok {
-		return d.Drop(start)
+		d.Drop(start)
+		return d.Null()
 	}
 	d.Byte(']')
 	return true
