@@ -135,13 +135,13 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 			}
 			const written = `mutation { createResource(input: {type: "OS::Nova::Flavor", name: %q, visibility: PUBLIC,
 				metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}) { resource { uuid allocationCandidates { totalCount } } } }`
-			const refused = "BAD_USER_INPUT metadata['capabilities:gpu']"
-			for viewer, want := range map[string]string{"member": refused, "service": ""} {
+			for viewer, want := range map[string]string{"member": refusedGPU, "service": ""} {
 				var made struct {
 					CreateResource struct{ Resource struct{ UUID string } }
 				}
 				ask := requestAsker{t, access.WithViewer(t.Context(), viewers[viewer]), executor}
-				if errors, _ := ask.execute(fmt.Sprintf(written, viewer), nil, &made); strings.Join(errors, "") != want {
+				mutation := fmt.Sprintf(written, viewer)
+				if errors, _ := ask.execute(mutation, nil, &made); strings.Join(errors, "") != want {
 					t.Errorf("%s is told %q, want %q", viewer, errors, want)
 				}
 				for reader, isTold := range map[string]string{"foreign": want, "admin": ""} {
@@ -153,33 +153,51 @@ func TestAFlavorIsJudgedWithTheRightsOfItsOwner(t *testing.T) {
 					}
 				}
 			}
-			service := access.WithViewer(t.Context(), viewers["service"])
-			fits, err := graph.FitsNamed(service, s, []string{"member", "service"})
-			if err != nil || len(fits) != 1 || fits["service"].Fit == nil {
-				t.Errorf("the fits for the capacity history are %v, %v", fits, err)
-			}
-			const synced = `mutation { syncResources(input: {origin: "cloud", region: "one", kind: %q,
-				pass: "b1a00000-0000-4000-8000-000000000000", resourceType: %[1]q, resources: [{foreignId: %q, name: "synced", projectId: "demo", visibility: PUBLIC,
-					metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}]}) { created } }`
-			for of, want := range map[[2]string]string{
-				{"OS::Glance::Image", "b1a00000-0000-4000-8000-000000000001"}: refused,
-				{"OS::Nova::Flavor", "b1a00000-0000-4000-8000-000000000002"}:  "",
-			} {
-				ask := requestAsker{t, service, executor}
-				var page any
-				if errors, _ := ask.execute(fmt.Sprintf(synced, of[0], of[1]), nil, &page); len(errors) > 0 {
-					t.Fatalf("a sync of %s is told %q", of[0], errors)
-				}
-				for reader, isTold := range map[string]string{"member": want, "foreign": want, "admin": ""} {
-					ask := requestAsker{t, access.WithViewer(t.Context(), viewers[reader]), executor}
-					asked := fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, of[1])
-					errors, _ := ask.execute(asked, nil, &page)
-					if strings.Join(errors, "") != isTold {
-						t.Errorf("of a synced %s %s is told %q, want %q", of[0], reader, errors, isTold)
-					}
-				}
-			}
+			checkRecordedFits(t, s)
+			checkSyncedRequests(t, executor)
 		})
+	}
+}
+
+// refusedGPU is the refusal of a request for the capability gpu.
+const refusedGPU = "BAD_USER_INPUT metadata['capabilities:gpu']"
+
+// checkRecordedFits checks that the capacity history has the flavor of a service,
+// and not the one of a member.
+func checkRecordedFits(t *testing.T, s *store.Store) {
+	t.Helper()
+	service := access.WithViewer(t.Context(), viewers["service"])
+	fits, err := graph.FitsNamed(service, s, []string{"member", "service"})
+	if err != nil || len(fits) != 1 || fits["service"].Fit == nil {
+		t.Errorf("the fits for the capacity history are %v, %v", fits, err)
+	}
+}
+
+// checkSyncedRequests checks that a sync writes flavors as an operator, and images,
+// whose properties members write, not.
+func checkSyncedRequests(t *testing.T, executor *graph.Executor) {
+	t.Helper()
+	const synced = `mutation { syncResources(input: {origin: "cloud", region: "one", kind: %q,
+		pass: "b1a00000-0000-4000-8000-000000000000", resourceType: %[1]q,
+		resources: [{foreignId: %q, name: "synced", projectId: "demo", visibility: PUBLIC,
+			metadata: [{key: "vcpus", value: "1"}, {key: "capabilities:gpu", value: ">= 1"}]}]}) { created } }`
+	for of, want := range map[[2]string]string{
+		{"OS::Glance::Image", "b1a00000-0000-4000-8000-000000000001"}: refusedGPU,
+		{"OS::Nova::Flavor", "b1a00000-0000-4000-8000-000000000002"}:  "",
+	} {
+		ask := requestAsker{t, access.WithViewer(t.Context(), viewers["service"]), executor}
+		var page any
+		if errors, _ := ask.execute(fmt.Sprintf(synced, of[0], of[1]), nil, &page); len(errors) > 0 {
+			t.Fatalf("a sync of %s is told %q", of[0], errors)
+		}
+		for reader, isTold := range map[string]string{"member": want, "foreign": want, "admin": ""} {
+			ask := requestAsker{t, access.WithViewer(t.Context(), viewers[reader]), executor}
+			asked := fmt.Sprintf(`{ resource(uuid: %q) { allocationCandidates { totalCount } } }`, of[1])
+			errors, _ := ask.execute(asked, nil, &page)
+			if strings.Join(errors, "") != isTold {
+				t.Errorf("of a synced %s %s is told %q, want %q", of[0], reader, errors, isTold)
+			}
+		}
 	}
 }
 

@@ -63,6 +63,17 @@ func TestReadsOnAStandby(t *testing.T) {
 	t.Logf("%+v", spread.StandbyReads())
 }
 
+// checkToolFinds checks that a tool of a server finds a namespace.
+func checkToolFinds(t *testing.T, on *server, name string) {
+	t.Helper()
+	got := on.send(http.MethodPost, "/mcp", fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+		"params": {"name": "find_definitions", "arguments": {"search": %q}}}`, name),
+		"Accept", "application/json, text/event-stream")
+	if !strings.Contains(got.body, "1 namespaces match") {
+		t.Errorf("a tool does not find %s: %s", name, got.body)
+	}
+}
+
 // TestASessionSeesItsWritesOnEveryServer sends the requests of a client to two
 // servers in turn. One reads on a standby, whose replay is slow.
 func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
@@ -100,12 +111,7 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, one := range servers {
-			got := one.send(http.MethodPost, "/mcp", fmt.Sprintf(`{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-				"params": {"name": "find_definitions", "arguments": {"search": %q}}}`, name),
-				"Accept", "application/json, text/event-stream")
-			if !strings.Contains(got.body, "1 namespaces match") {
-				t.Errorf("a tool does not find %s: %s", name, got.body)
-			}
+			checkToolFinds(t, one, name)
 		}
 		if _, err := goclient.CreateResourceProvider(t.Context(), session,
 			&goclient.CreateResourceProviderInput{Name: name, Inventories: optional.Value([]*goclient.InventoryInput{
