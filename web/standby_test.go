@@ -106,17 +106,17 @@ func TestASessionSeesItsWritesOnEveryServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := fmt.Sprintf("session%d.", i)
-		if _, err := goclient.CreateNamespace(t.Context(), session,
-			&goclient.CreateNamespaceInput{Name: name}); err != nil {
-			t.Fatal(err)
-		}
-		for _, one := range servers {
-			checkToolFinds(t, one, name)
-		}
 		if _, err := goclient.CreateResourceProvider(t.Context(), session,
 			&goclient.CreateResourceProviderInput{Name: name, Inventories: optional.Value([]*goclient.InventoryInput{
 				{ResourceClass: "VCPU", Total: 1}})}); err != nil {
 			t.Fatal(err)
+		}
+		if _, err := goclient.CreateNamespace(t.Context(), session,
+			&goclient.CreateNamespaceInput{Name: name}); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range []*server{servers[1], servers[0]} { // the first one has just written
+			checkToolFinds(t, one, name)
 		}
 		for range 2 {
 			sums, err := goclient.ListCapacity(t.Context(), session,
