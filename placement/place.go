@@ -54,6 +54,10 @@ type Choices struct {
 	// policy allows each instead of the first choice or, if several consumers must
 	// have distinct hosts, in addition to all choices.
 	Spares []Candidate
+	// Following are the choices for further consumers, half as many as spares, with a
+	// ZoneSpread. If other placings with the policy are faster, it allows one of
+	// these rather than a spare.
+	Following []Candidate
 	// After is the world after all candidates in Of.
 	After *World
 }
@@ -87,15 +91,33 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 	choices.After = c.world
 	var err error
 	if !isFull && spares > 0 {
-		if p.Policy != nil && (p.Policy.Hosts != DistinctHosts || len(p.Consumers) == 1) {
-			c.tally = p.Tally(w) // a spare replaces the choice, so the policy need not allow both
-		}
-		choices.Spares, err = c.spares(spares)
+		err = p.addSpares(&choices, c, spares, w)
 	}
 	if err == nil {
 		c.keep()
 	}
 	return choices, err
+}
+
+// addSpares adds up to n spares, and the following choices. w is the world before the choices.
+func (p *Placing) addSpares(choices *Choices, c *chooser, n int, w *World) (err error) {
+	after, following := c.tally, 0
+	if p.Policy != nil && (p.Policy.Hosts != DistinctHosts || len(p.Consumers) == 1) {
+		c.tally = p.Tally(w) // a spare replaces the choice, so the policy need not allow both
+	}
+	if p.Policy != nil && p.Policy.Spread != nil {
+		following = n / 2
+	}
+	choices.Spares, err = c.spares(n)
+	for c.tally = after; err == nil && len(choices.Following) < following; {
+		var candidate *Candidate
+		if candidate, err = c.next(); candidate == nil || err != nil {
+			break
+		}
+		c.take(candidate)
+		choices.Following = append(choices.Following, *candidate)
+	}
+	return err
 }
 
 // Taking returns the world after candidates were claimed, one after the other.

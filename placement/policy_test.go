@@ -366,3 +366,45 @@ func TestPoliciesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestSparesOutlastFasterPlacings chooses for one of several placings with a
+// spread, makes the others first, and looks for a choice or spare that the policy
+// still allows.
+func TestSparesOutlastFasterPlacings(t *testing.T) {
+	t.Parallel()
+	var providers []Provider
+	for i := range 9 {
+		providers = append(providers, Provider{UUID: uuidOf(i), Name: fmt.Sprint("host", i),
+			Aggregates: []string{aggregateOf(i % 3)}, Inventories: []Inventory{stocked("VCPU", 8, 0)}})
+	}
+	w := NewWorld(diceNames, providers)
+	r := Request{Unsuffixed: Group{Resources: []Amount{{ResourceClass: "VCPU", Amount: 1}}}, Order: Pack}
+	var held [][]string
+	choose := func(spares int) (*Placing, Choices) {
+		p := &Placing{Request: r, Consumers: make([]NewConsumer, 1), Policy: &Policy{Held: held,
+			Spread: &ZoneSpread{Aggregates: []string{aggregateOf(0), aggregateOf(1), aggregateOf(2)}, MaxSkew: 1}}}
+		choices, err := p.Choose(w, spares, nil)
+		if err != nil || choices.Of[0] == nil {
+			t.Fatal(choices, err)
+		}
+		return p, choices
+	}
+	for fewest := range 3 {
+		held = nil
+		for zone := range 3 {
+			if zone != fewest {
+				held = append(held, []string{uuidOf(zone)})
+			}
+		}
+		_, slow := choose(14)
+		for faster := range 8 {
+			p, choices := choose(0)
+			tally := p.Tally(w)
+			allows := func(c Candidate) bool { return tally.Allows(&c) }
+			if !slices.ContainsFunc(slices.Concat(slow.Spares, slow.Following, []Candidate{*slow.Of[0]}), allows) {
+				t.Errorf("after %d faster placings the policy allows no spare", faster)
+			}
+			held = append(held, []string{choices.Of[0].Allocations[0].Provider})
+		}
+	}
+}

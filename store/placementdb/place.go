@@ -26,8 +26,8 @@ type PlacedOutcome struct {
 }
 
 // maxRounds is the maximum number of choices of a place. Round n locks up to
-// 2^n-2 spare candidates. So the last round usually fails only if all of them
-// fill up between the choice and the locks.
+// 2^n-2 spare candidates, and half as many following ones. So the last round
+// usually fails only if all of them fill up between the choice and the locks.
 const maxRounds = 8
 
 // errLost means that other claims took the chosen candidates and the spare ones
@@ -125,6 +125,7 @@ type place struct {
 	// beyondLimits is whether the place may exceed the limits of projects.
 	beyondLimits bool
 	choices      placement.Choices
+	spares       []placement.Candidate // of choices, with the following ones
 	// refused are the problems of consumers that have allocations already, or
 	// whose candidate would exceed limits of their project. These consumers
 	// take no candidate.
@@ -208,8 +209,9 @@ func (p *place) choose(w *waitingClaim, world *placement.World, isGuess bool) (*
 	for _, candidate := range p.choices.Of {
 		claims = append(claims, p.input.Consumers[0].Claim(candidate))
 	}
-	for i := range choices.Spares {
-		claims = append(claims, p.input.Consumers[0].Claim(&choices.Spares[i]))
+	p.spares = slices.Concat(choices.Spares, choices.Following)
+	for i := range p.spares {
+		claims = append(claims, p.input.Consumers[0].Claim(&p.spares[i]))
 	}
 	w.concerned.providers, w.concerned.classes, w.concerned.mapped = providersOf(claims), classesOf(claims),
 		mappedBy(claims)
@@ -310,8 +312,8 @@ func refusedConsumer(field string, refusals []placement.Refusal) problem.Problem
 func (p *place) claimFirst(ledger *placement.Ledger, tally *placement.Tally, i int, chosen *placement.Candidate,
 	c *claimTx) (claimed *placement.Candidate, refusals []placement.Refusal) {
 	candidates := []*placement.Candidate{chosen}
-	for k := range p.choices.Spares {
-		candidates = append(candidates, &p.choices.Spares[k])
+	for k := range p.spares {
+		candidates = append(candidates, &p.spares[k])
 	}
 	for _, candidate := range candidates {
 		if tally != nil && !tally.Allows(candidate) {
