@@ -171,8 +171,11 @@ var familyArguments = map[string][]string{
 	"Query.whatIf":        {`(changes: [])`},
 	"WhatIf.allocationCandidates": {`(resources: [{resourceClass: "${class}", amount: 1}], inTree: "${provider}")`,
 		`(resources: [{resourceClass: "${class}", amount: 2000000000}], inTree: "${provider}")`},
-	"WhatIf.capacity": {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
-	"Query.consumer":  {`(uuid: "${consumer}")`},
+	"WhatIf.capacity":  {`(groupBy: ROOT, filter: {uuids: ["${provider}"]})`},
+	"WhatIf.drainPlan": {`(providers: ["${provider}"])`},
+	"WhatIf.rebalancePlan": {
+		`(requests: [{request: {resources: [{resourceClass: "${class}", amount: 2}]}}], providers: ["${provider}"])`},
+	"Query.consumer": {`(uuid: "${consumer}")`},
 	"Query.consumers": {`(filter: {projectId: "${project}"})`,
 		`(filter: {provider: "${provider}"}, last: 1)`},
 	"Query.lastRefusal":                 {`(consumer: "${consumer}")`},

@@ -78,7 +78,7 @@ func (f *Foreseen) Allocations(stored []*Allocation) []*Allocation {
 // the allocations of consumers which the changes moved. A nil Foreseen returns
 // the providers.
 func (f *Foreseen) Around(providers []string) []string {
-	if f == nil || providers == nil {
+	if f == nil || providers == nil || len(f.released) == 0 {
 		return providers
 	}
 	around := slices.Clone(providers)

@@ -6359,7 +6359,7 @@ input WhatIfChangeInput @oneOf {
   with its default arguments does, and disables the trees of the providers.
   Consumers that do not fit elsewhere, or that the viewer does not see, stay.
   """
-  drainProviders: [UUID!] @work(statements: 1, tests: 10000)
+  drainProviders: [UUID!] @work(statements: 1, tests: 10000, heavy: true)
   "Replaces all inventories of a provider. Inventories with allocations must stay."
   setInventories: WhatIfInventoriesInput @work(tests: 400)
   "Replaces all traits of a provider."

@@ -66,11 +66,11 @@ func (s *PlacementStore) losses(
 		})
 	}
 	failures := world.Failures(together, slices.Collect(providers))
-	allocations, _, err := s.foreseenAround(ctx, foreseen, failures.Providers())
+	allocations, err := s.allocationsAround(ctx, foreseen.Around(failures.Providers()), nil)
 	if err != nil {
 		return nil, err
 	}
-	return failures.Survive(allocations)
+	return failures.Survive(foreseen.Allocations(allocations))
 }
 
 // WorldOf returns the world of a Foreseen, or the stored world for nil.
