@@ -13,6 +13,7 @@ import sys
 import time
 
 import nova.cmd.compute  # noqa: F401, the first import of Nova: it patches the standard library
+import eventlet.hubs
 from nova.scheduler import manager
 from nova.scheduler.client import report
 
@@ -59,6 +60,7 @@ def compute(folder, number, arguments):
             file.write(str(pid))
         return
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    eventlet.hubs.use_hub()  # the imports made one, whose epoll would wake every compute for the events of all
     state = os.path.join(folder, 'nova', 'compute%s' % number)
     os.makedirs(state, exist_ok=True)
     own = os.path.join(state, 'compute.conf')
