@@ -157,7 +157,7 @@ rootwrap_config =
 [quota]
 driver = nova.quota.NoopQuotaDriver
 [conductor]
-workers = 1
+workers = 2
 [scheduler]
 workers = 1
 [filter_scheduler]
