@@ -59,33 +59,50 @@ func TestAnswersOfDoorsAreBounded(t *testing.T) {
 	})
 }
 
-// TestCandidatesBeyondAnAnswerAreNotMade asks for 16,384 candidates, where an
-// answer can have few. It counts the memory of the process, so no other test may
-// run.
-func TestCandidatesBeyondAnAnswerAreNotMade(t *testing.T) {
+// TestItemsBeyondAnAnswerAreNotMade asks for 16,384 candidates and for 5,000
+// allocations, where an answer can have few. It counts the memory of the process,
+// so no other test may run.
+func TestItemsBeyondAnAnswerAreNotMade(t *testing.T) {
 	s := storetest.Open(t, storetest.SQLite(t))
-	items := []placement.NewProvider{{Name: "host"}}
+	stock := func(class string, total int32) []placement.Inventory {
+		return []placement.Inventory{{ResourceClass: class, Total: total, MinUnit: 1, MaxUnit: total, StepSize: 1,
+			AllocationRatio: 1}}
+	}
+	pool := storetest.UUID(1)
+	items := []placement.NewProvider{{Name: "host"}, {Name: "pool", UUID: &pool, Inventories: stock("DISK_GB", 5000)}}
 	for i := range 4 {
 		items = append(items, placement.NewProvider{Name: fmt.Sprint("device", i), ParentName: &items[0].Name,
-			Inventories: []placement.Inventory{{ResourceClass: "VGPU", Total: 8, MinUnit: 1, MaxUnit: 8, StepSize: 1,
-				AllocationRatio: 1}}})
+			Inventories: stock("VGPU", 8)})
 	}
 	_, _, err := s.CreateResourceProviders(storetest.AsAdmin(), placement.NewProviders{Items: items, Atomic: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := "/openstack/placement/allocation_candidates?group_policy=none"
+	for i := range 5 {
+		var claim placement.Claim
+		for k := range 1000 {
+			claim.Consumers = append(claim.Consumers, placement.ConsumerClaim{UUID: storetest.UUID(1000*i + k),
+				ProjectID: "p", UserID: "u", Allocations: []placement.ProviderAllocation{
+					{Provider: pool, Resources: []placement.Amount{{ResourceClass: "DISK_GB", Amount: 1}}}}})
+		}
+		if _, err := s.SetAllocations(storetest.AsAdmin(), claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	candidates := "allocation_candidates?group_policy=none"
 	for i := range 7 {
-		path += fmt.Sprintf("&resources%d=VGPU:1", i)
+		candidates += fmt.Sprintf("&resources%d=VGPU:1", i)
 	}
 	d := newDoorsWithin(t, s, web.Limits{AnswerBytes: 4096}, true)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	got := d.ask("admin", http.MethodGet, path, "")
-	runtime.ReadMemStats(&after)
-	used := after.TotalAlloc - before.TotalAlloc
-	if got.status != http.StatusBadRequest || !strings.Contains(got.body, "exceed 4096 bytes") || used > 4<<20 {
-		t.Errorf("%d %s with %d bytes of memory", got.status, got.body, used)
+	for _, path := range []string{candidates, "resource_providers/" + pool + "/allocations"} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := d.ask("admin", http.MethodGet, "/openstack/placement/"+path, "")
+		runtime.ReadMemStats(&after)
+		used := after.TotalAlloc - before.TotalAlloc
+		if got.status != http.StatusBadRequest || !strings.Contains(got.body, "exceed 4096 bytes") || used > 4<<20 {
+			t.Errorf("%s: %d %s with %d bytes of memory", path, got.status, got.body, used)
+		}
 	}
 }
 
