@@ -286,7 +286,7 @@ func (l *Ledger) write(claim *ConsumerClaim, touched map[string]bool) {
 		Created:  previous.Created || previous.Generation == 0, ExpiresAt: claim.ExpiresAt,
 	}
 	if len(claim.Allocations) == 0 {
-		next.Generation, next.Mappings, next.Created, next.ExpiresAt = 0, nil, false, nil
+		next = LedgerConsumer{}
 		for key := range previous.Allocations {
 			touched[key.Provider] = true
 		}

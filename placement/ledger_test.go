@@ -3,6 +3,7 @@ package placement_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	. "github.com/cadastre-dev/cadastre/placement"
@@ -170,6 +171,11 @@ func TestLedgerDecidesClaims(t *testing.T) {
 			}
 			if state := describe(l); state != c.state {
 				t.Errorf("then %s, want %s", state, c.state)
+			}
+			for _, uuid := range []string{"x", "y", "z"} {
+				if of := l.Consumer(uuid); of.Generation == 0 && !reflect.DeepEqual(of, LedgerConsumer{}) {
+					t.Errorf("%s is gone, but the next one with its uuid gets %+v", uuid, of)
+				}
 			}
 		})
 	}
