@@ -68,17 +68,19 @@ func NewLedger(consumers map[string]*LedgerConsumer, providers map[string]*Ledge
 		touched: map[string]bool{}, found: map[AllocationKey]bool{}}
 }
 
-// Trial returns a copy of the ledger. Changes of the copy leave the original as
-// is.
-func (l *Ledger) Trial() *Ledger {
-	trial := NewLedger(maps.Clone(l.consumers), make(map[string]*LedgerProvider, len(l.providers)))
+// Trial returns a copy of the ledger for claims that change no other providers
+// than the given ones. Claims of the copy leave the original as is.
+func (l *Ledger) Trial(changing []string) *Ledger {
+	trial := NewLedger(maps.Clone(l.consumers), maps.Clone(l.providers))
 	maps.Copy(trial.touched, l.touched)
 	maps.Copy(trial.found, l.found)
 	trial.limits = slices.Clone(l.limits)
-	for uuid, provider := range l.providers {
-		held := *provider
-		held.Inventories = maps.Clone(provider.Inventories)
-		trial.providers[uuid] = &held
+	for _, uuid := range changing {
+		if provider := l.providers[uuid]; provider != nil {
+			held := *provider
+			held.Inventories = maps.Clone(provider.Inventories)
+			trial.providers[uuid] = &held
+		}
 	}
 	return trial
 }

@@ -68,7 +68,7 @@ func TestClaimsAsFound(t *testing.T) {
 		}
 		for range 8 {
 			claim := Claim{Consumers: randomClaims(d)}
-			plain, found := ledger.Trial(), ledger.Trial()
+			plain, found := ledger.Trial([]string{"a", "b"}), ledger.Trial([]string{"a", "b"})
 			refusals := plain.Claim(&claim, "input", knowing)
 			claim.AsFound = true
 			if other := found.Claim(&claim, "input", knowing); len(other) > 0 {

@@ -156,7 +156,7 @@ func TestLimitsFollowTheOracle(t *testing.T) {
 			if beyond {
 				want = nil
 			}
-			trial := ledger.Trial()
+			trial := ledger.Trial([]string{"a", "b"})
 			var got []string
 			for _, refusal := range trial.Claim(&Claim{Consumers: claims, BeyondLimits: beyond}, "input", knowing) {
 				if got = append(got, refusal.Message); refusal.Kind != LimitExceeded ||

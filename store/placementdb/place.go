@@ -252,7 +252,7 @@ func (p *place) noRoom() string {
 // one request, so a refused consumer leaves its candidate to the next one.
 // judge keeps the copy unless it returns an error.
 func (p *place) judge(w *waitingClaim, c *claimTx, tally *placement.Tally) error {
-	trial, next := c.ledger.Trial(), p.choices.Of
+	trial, next := c.ledger.Trial(w.concerned.providers), p.choices.Of
 	w.written, p.refused, p.full = []string{}, map[int]problem.Problems{}, nil
 	clear(p.claimed)
 	for i := range p.input.Consumers {
