@@ -138,6 +138,7 @@ type drainPlanner struct {
 	world *World
 	held  *holdings
 	plan  DrainPlan
+	steps int
 }
 
 // place places one consumer, or several with the same need.
@@ -146,6 +147,9 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 	placing.Request.Order, placing.Request.Seed = p.Strategy, p.Seed
 	occupied := evacuees[0].occupied()
 	choices, err := placing.Choose(p.without(occupied), 0, nil)
+	if p.steps += choices.Steps; err == nil && p.steps > maxPlanSteps {
+		err = ErrTooComplex
+	}
 	if err != nil {
 		return err
 	}

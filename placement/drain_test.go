@@ -259,22 +259,31 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
+// TestDrainPlanIsLimited drains too many consumers, then as many as allowed, and then
+// the same while each of their searches tries all providers of a large tree.
 func TestDrainPlanIsLimited(t *testing.T) {
 	t.Parallel()
-	w := NewWorld(diceNames,
-		[]Provider{{UUID: uuidOf(0), Name: "host", Inventories: []Inventory{stocked("VCPU", 4000, 2001)}}})
+	providers := []Provider{{UUID: uuidOf(0), Name: "host",
+		Inventories: []Inventory{stocked("VCPU", 4_000_000, 2001*2002/2)}}}
 	var allocations []*Allocation
 	for n := range MaxDrainedConsumers + 1 {
 		allocations = append(allocations,
-			&Allocation{Consumer: numbered(n), Provider: uuidOf(0), ResourceClass: "VCPU", Used: 1})
+			&Allocation{Consumer: numbered(n), Provider: uuidOf(0), ResourceClass: "VCPU", Used: int64(n + 1)})
 	}
 	draining := Draining{Providers: []string{uuidOf(0)}, MovesPerHost: 1}
-	if _, err := draining.Plan(w, allocations); !errors.Is(err, ErrTooManyConsumers) {
+	if _, err := draining.Plan(NewWorld(diceNames, providers), allocations); !errors.Is(err, ErrTooManyConsumers) {
 		t.Error(err)
 	}
-	plan, err := draining.Plan(w, allocations[1:])
+	plan, err := draining.Plan(NewWorld(diceNames, providers), allocations[1:])
 	if err != nil || len(plan.Unplaced) != MaxDrainedConsumers || plan.Waves != 0 {
 		t.Error(len(plan.Unplaced), plan.Waves, err)
+	}
+	providers = append(providers, Provider{UUID: uuidOf(1), Name: "other"})
+	for n := range 31_000 {
+		providers = append(providers, Provider{UUID: numbered(n), Name: fmt.Sprint("below", n), Parent: uuidOf(1)})
+	}
+	if _, err := draining.Plan(NewWorld(diceNames, providers), allocations[1:]); !errors.Is(err, ErrTooComplex) {
+		t.Errorf("a plan of 62 million steps: %v", err)
 	}
 }
 

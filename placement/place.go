@@ -60,6 +60,7 @@ type Choices struct {
 	Following []Candidate
 	// After is the world after all candidates in Of.
 	After *World
+	Steps int // search steps taken
 }
 
 // Choose returns the candidates for the consumers, one after the other. Each is
@@ -93,7 +94,7 @@ func (p *Placing) Choose(w *World, spares int, rankings *Rankings) (Choices, err
 	if !isFull && spares > 0 {
 		err = p.addSpares(&choices, c, spares, w)
 	}
-	if err == nil {
+	if choices.Steps = c.steps; err == nil {
 		c.keep()
 	}
 	return choices, err

@@ -235,15 +235,15 @@ func (p *rebalancer) fitEach(w *World, request *Request, part func(root string, 
 		}
 	}
 	p.steps += f.steps - before + fitOverhead
-	if f.err != nil || p.steps > maxRebalanceSteps {
+	if f.err != nil || p.steps > maxPlanSteps {
 		return ErrTooComplex
 	}
 	return nil
 }
 
-// maxRebalanceSteps bounds the search for one plan. That many steps took about
+// maxPlanSteps bounds the search for one plan. That many steps took about
 // six seconds, less than the time limit of an operation.
-const maxRebalanceSteps = 3 * MaxSteps
+const maxPlanSteps = 3 * MaxSteps
 
 // fitOverhead is the cost of fitEach in a small world, in steps, in addition to
 // the steps of the search.
@@ -364,7 +364,7 @@ func (p *rebalancer) targets(need *relocation, from []string) ([]*target, error)
 	for _, root := range roots {
 		l.ranking.push(root.id, root.score)
 	}
-	if p.steps += s.steps; s.err != nil || p.steps > maxRebalanceSteps {
+	if p.steps += s.steps; s.err != nil || p.steps > maxPlanSteps {
 		return nil, ErrTooComplex
 	}
 	c.keep()
