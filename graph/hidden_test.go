@@ -137,22 +137,27 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 	})
 }
 
-// TestAnImportTellsNoOwner imports documents with an owner, as a member who may write
-// the namespaces of the project. The answers for a hidden namespace and a missing one
-// must be equal.
-func TestAnImportTellsNoOwner(t *testing.T) {
+// TestAnImportTellsNothingHidden imports documents with an owner, as a member who may
+// write the namespaces of the project. The answers for a hidden namespace and a missing
+// one must be equal. The hidden one applies to a resource of the member.
+func TestAnImportTellsNothingHidden(t *testing.T) {
 	t.Parallel()
 	storetest.EachURL(t, func(t *testing.T, url string) {
 		executor := executorOf(t, openFilled(t,
 			store.Options{URL: url, Definitions: store.DefinitionOptions{OwnerWrites: true}}, fixture()))
+		askAs(t, executor, viewers["member"],
+			`mutation { createResource(input: {type: "physical:host", name: "own"}) { resource { uuid } } }`)
 		for _, owner := range []string{"vault", "elsewhere"} {
-			tell := func(name string) string {
-				const imported = `mutation { importNamespaces(input: {
-					documents: ["{\"namespace\": \"%s\", \"owner\": \"%s\"}"]}) { reports { outcome errors } } }`
-				return askAs(t, executor, viewers["member"], fmt.Sprintf(imported, name, owner))
-			}
-			if hidden, missing := tell(marker), tell("absent"); hidden != missing {
-				t.Errorf("with the owner %s a hidden namespace gets %s\na missing one %s", owner, hidden, missing)
+			for _, dryRun := range []bool{false, true} {
+				tell := func(name string) string {
+					const imported = `mutation { importNamespaces(input: {dryRun: %v,
+						documents: ["{\"namespace\": \"%s\", \"owner\": \"%s\"}"]}) {
+						reports { outcome errors } problems { scanned } } }`
+					return askAs(t, executor, viewers["member"], fmt.Sprintf(imported, dryRun, name, owner))
+				}
+				if hidden, missing := tell(marker), tell("absent"); hidden != missing {
+					t.Errorf("with the owner %s a hidden namespace gets %s\na missing one %s", owner, hidden, missing)
+				}
 			}
 		}
 	})

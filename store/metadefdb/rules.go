@@ -201,8 +201,7 @@ func (r *rulesRead) links(ctx context.Context, client *ent.Client, types []int64
 }
 
 // TypesConcerned returns the row ids of the named resource types, and of the
-// types that are associated with the named namespaces, regardless of
-// visibility.
+// types that are associated with the named namespaces that the viewer sees.
 func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, types,
 	namespaces []string) ([]int64, error) {
 	ids, err := client.ResourceType.Query().Where(func(s *entsql.Selector) {
@@ -210,7 +209,8 @@ func (s *MetadefStore) TypesConcerned(ctx context.Context, client *ent.Client, t
 		links, in := build.Table(resourcetypeassociation.Table), build.Table(namespace.Table)
 		linked := build.Select(links.C(resourcetypeassociation.FieldResourceTypeID)).From(links).
 			Join(in).On(links.C(resourcetypeassociation.FieldNamespaceID), in.C(namespace.FieldID)).
-			Where(paging.IsAmong(s, in.C(namespace.FieldName), namespaces))
+			Where(entsql.And(paging.IsAmong(s, in.C(namespace.FieldName), namespaces),
+				visible.NamespaceCondition(access.ViewerFrom(ctx), in.C)))
 		s.Where(entsql.Or(paging.IsAmong(s, s.C(resourcetype.FieldName), types),
 			entsql.In(s.C(resourcetype.FieldID), linked)))
 	}).IDs(ctx)
