@@ -316,5 +316,12 @@ func TestPolicyOpensConsumers(t *testing.T) {
 				t.Errorf("with %s for members they see: %s", rule, answer)
 			}
 		}
+		policy := newPolicy(t, map[string][]string{"updateResourceProvider": {access.RoleMember}})
+		answer := askAs(t, executor, viewers["member"].WithPolicy(policy), `mutation {
+			updateResourceProvider(input: {provider: "`+provider+`", newName: "root", dryRun: true}) {
+				resourceProvider { allocations { totalCount } } } }`)
+		if !strings.Contains(answer, `"totalCount":0`) {
+			t.Errorf("with a field of placement.write for members they see: %s", answer)
+		}
 	})
 }

@@ -204,11 +204,12 @@ func OfConsumersClause(ctx context.Context, consumer string, next int) (clause s
 
 // SeesEveryConsumer reports whether the viewer sees the consumers of all
 // projects. Writers of placement do, since a claim needs the generation of its
-// consumer in any project.
+// consumer in any project. A policy that permits only a field, such as place, does
+// not show them.
 func SeesEveryConsumer(ctx context.Context) bool {
 	viewer := access.ViewerFrom(ctx)
 	return viewer.May(access.RulePlacementRead) &&
-		(viewer.May(access.RuleConsumersReadAny) || viewer.May(access.RulePlacementWrite))
+		(viewer.May(access.RuleConsumersReadAny) || viewer.At("").May(access.RulePlacementWrite))
 }
 
 // Events keeps all audit events for a viewer who may read the audit log,
