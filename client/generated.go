@@ -3887,11 +3887,12 @@ type ImportNamespacesInput struct {
 	// after the documents before it, and in `problems` the metadata that would break.
 	DryRun optional.Of[bool] `json:"dryRun,omitempty"`
 	// The name of the bundle that the documents come from, 1 to 255 characters.
-	// `cadastre` means the built-in definitions and needs an administrator. In the
-	// mode `SKIP`, a namespace with the same origin gets a three-way upgrade: changes
-	// of the bundle are applied, and local edits stay and are reported as warnings. In
-	// the mode `PREFER_NEW`, the values of the bundle replace local edits, contents that
-	// the bundle dropped are deleted unless edited, and only local additions stay.
+	// `cadastre` means the built-in definitions, and a name that ends in
+	// `/definitions` a cloud; both need an administrator. In the mode `SKIP`, a
+	// namespace with the same origin gets a three-way upgrade: changes of the bundle
+	// are applied, and local edits stay and are reported as warnings. In the mode
+	// `PREFER_NEW`, the values of the bundle replace local edits, contents that the
+	// bundle dropped are deleted unless edited, and only local additions stay.
 	Origin optional.Of[string] `json:"origin,omitempty"`
 	// Whether to create namespaces of the origin `cadastre` again that were unloaded
 	// or deleted. Otherwise they are `UNLOADED` in the report. It has no effect on

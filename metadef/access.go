@@ -1,6 +1,8 @@
 package metadef
 
 import (
+	"strings"
+
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/problem"
 )
@@ -103,14 +105,18 @@ func MayGiveNamespace(v access.Viewer, project string) error {
 	return v.Require(access.RuleDefinitionsWrite, "making another project the owner of a namespace")
 }
 
-// MayImportFrom refuses the product's own origin to viewers who may not write
-// all definitions. Namespaces of that origin are upgraded with the product.
+// MayImportFrom refuses the origins of the product and of clouds to viewers who may
+// not write all definitions. The product's upgrades, and syncs, write the content of
+// their origin into namespaces of that origin, which a project could have shared.
 func MayImportFrom(v access.Viewer, origin *string) error {
-	if origin == nil || *origin != OwnOrigin {
+	if origin == nil || *origin != OwnOrigin && !strings.HasSuffix(*origin, cloudOrigins) {
 		return nil
 	}
-	return v.Require(access.RuleDefinitionsWrite, "importing under the origin "+OwnOrigin)
+	return v.Require(access.RuleDefinitionsWrite, "importing under the origin "+*origin)
 }
+
+// cloudOrigins ends the origins of namespaces that syncs import.
+const cloudOrigins = "/definitions"
 
 // StrongerRole returns the role that allows more.
 func StrongerRole(a, b MemberRole) MemberRole {

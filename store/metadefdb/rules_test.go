@@ -167,11 +167,12 @@ func TestOwnersImportWhereTheyMay(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", document, got, want)
 			}
 		}
-		ours, another := metadef.OwnOrigin, "demo's"
-		_, err := s.ImportNamespaces(demo,
-			metadef.ImportRequest{Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip,
-				Origin: &ours})
-		wantRefusal(t, "importing as the product", err, problem.ErrForbidden)
+		another := "demo's"
+		for _, origin := range []string{metadef.OwnOrigin, "cloud/one/definitions"} {
+			_, err := s.ImportNamespaces(demo, metadef.ImportRequest{
+				Documents: []string{`{"namespace": "Like the product's"}`}, Mode: metadef.Skip, Origin: &origin})
+			wantRefusal(t, "importing as "+origin, err, problem.ErrForbidden)
+		}
 		load(t, s, metadef.ImportUnchanged,
 			metadef.ImportRequest{Documents: []string{`{"namespace": "Mine"}`}, Origin: &another})
 		unloaded, err := s.UnloadNamespaces(demo, metadef.UnloadRequest{All: true})
