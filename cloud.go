@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -38,7 +39,7 @@ const (
 )
 
 // cloudMetrics serves the metrics of the cloud: each answer shows one instant, as
-// services see it.
+// the viewer sees it, or as services do if the server asks for no token.
 type cloudMetrics struct {
 	store *store.Store
 	log   *slog.Logger
@@ -103,17 +104,22 @@ func (m *cloudMetrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	registry := prometheus.NewRegistry()
-	if err := m.collect(ctx, registry, question); err != nil {
+	switch err := m.collect(ctx, registry, question); {
+	case errors.Is(err, problem.ErrForbidden):
+		http.Error(w, err.Error(), http.StatusForbidden)
+	case err != nil:
 		m.log.WarnContext(ctx, "cannot read the metrics of the cloud", "error", err)
 		http.Error(w, "the metrics cannot be read", http.StatusServiceUnavailable)
-		return
+	default:
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	}
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }
 
 // collect registers the metrics of one instant.
 func (m *cloudMetrics) collect(ctx context.Context, registry *prometheus.Registry, q cloudQuestion) error {
-	ctx = access.WithViewer(ctx, access.Viewer{UserID: "metrics", Roles: []string{access.RoleService}})
+	if viewer := access.ViewerFrom(ctx); len(viewer.Roles) == 0 {
+		ctx = access.WithViewer(ctx, access.Viewer{UserID: "metrics", Roles: []string{access.RoleService}})
+	}
 	ctx, reading := m.store.WithReading(ctx, store.AtOnce)
 	defer reading.End()
 	g := gauges{registry: registry, of: map[string]*prometheus.GaugeVec{}}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -259,15 +261,27 @@ func TestTheMetricsOfTheCloudAreTheAnswersOfGraphQL(t *testing.T) {
 
 func TestTheMetricsOfTheCloudRefuseWhatTheyDoNotKnow(t *testing.T) {
 	t.Parallel()
-	server, _ := boot(t, "--demo", "--profile", "locked", "--database", storetest.EmptySQLite(t))
+	policy := filepath.Join(t.TempDir(), "policy.yaml")
+	if err := os.WriteFile(policy, []byte("rules: {placement.read: [service]}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server, _ := boot(t, "--demo", "--profile", "locked", "--policy", policy, "--database", storetest.EmptySQLite(t))
 	if status, _ := get(t, server.address+"/metrics/cloud"); status != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", status)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.address+"/metrics/cloud", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Auth-Token", "demo-admin")
+	if status, text := fetch(t, request); status != http.StatusForbidden || !strings.Contains(text, "role service") {
+		t.Errorf("without the right to read placement: %d %s", status, text)
 	}
 	many := url.Values{"show": {"all"}, "x": {""}}
 	for i := range 51 {
 		many.Add("flavor", fmt.Sprint(i))
 	}
-	_, err := readCloudQuestion(many)
+	_, err = readCloudQuestion(many)
 	for _, part := range []string{"flavor: has 51 names",
 		"show: must be failures, quota or drift", "x: is not a parameter"} {
 		if err == nil || !strings.Contains(err.Error(), part) {

@@ -138,7 +138,8 @@ var schemaTag = sync.OnceValue(func() string {
 })
 
 // guarded returns a handler of metrics that serves only administrators and
-// services in the locked profile, because metrics name projects.
+// services in the locked profile, because metrics name projects. Requests to next
+// then carry the viewer.
 func (t *transport) guarded(next http.Handler) http.Handler {
 	if t.Profile == Open {
 		return next
@@ -153,7 +154,7 @@ func (t *transport) guarded(next http.Handler) http.Handler {
 			t.refuse(w, r, mediaJSON, *refused)
 			return
 		}
-		next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r.WithContext(access.WithViewer(r.Context(), of.viewer)))
 	})
 }
 
