@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cadastre-dev/cadastre/ent"
@@ -106,7 +107,8 @@ func (s *MetadefStore) UpdateObject(ctx context.Context,
 		}
 		before := objectDocument(current, rows)
 		after, problems := input.Apply(before, "input")
-		if err := problems.Err(); err != nil {
+		description := text.JSON(text.OrEmpty(input.Description.Value))
+		if err := cmp.Or(problems.Err(), s.checkSize("input.description", description)); err != nil {
 			return nil, err
 		}
 		if after.Name != before.Name {

@@ -83,6 +83,13 @@ func TestQuotasOfDefinitions(t *testing.T) {
 			large.Description = metadeftest.To(description)
 			_, _, err = s.CreateProperty(ctx, large)
 			wantRefusal(t, "a large definition", err, problem.ErrQuotaExceeded)
+			if _, _, err := s.CreateObject(ctx, metadef.NewObject{Namespace: "A",
+				ObjectInput: metadeftest.Object("o")}); err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = s.UpdateObject(ctx, metadef.ObjectChange{Namespace: "A", Name: "o",
+				ObjectPatch: metadef.ObjectPatch{Description: metadeftest.To(description + "x")}})
+			wantRefusal(t, "a large description of an object", err, problem.ErrQuotaExceeded)
 			_, err = s.CreateNamespace(ctx,
 				metadef.NamespaceInput{Name: "D", Properties: []metadef.PropertyInput{large.PropertyInput}})
 			wantRefusal(t, "a namespace with a large definition", err, problem.ErrQuotaExceeded)
