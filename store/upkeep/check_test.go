@@ -146,6 +146,7 @@ var faults = []fault{
 		"project_limits", "a limit is"},
 	{"INSERT INTO place_refusals (consumer, project_id, refused_at, refusal) SELECT uuid, project_id, created_at, '{' FROM consumers WHERE id = 1", "place_refusals", "the refusal of a place"},
 	{"INSERT INTO capacity_buckets (size, begins_at, series, content) SELECT 'DAY', created_at, 'FLAVOR', 'AAAA' FROM consumers WHERE id = 1", "capacity_buckets", "a bucket of the capacity history"},
+	{"INSERT INTO capacity_buckets (size, begins_at, series, content) SELECT 'WEEK', created_at, 'FLAVOR', '' FROM consumers WHERE id = 1", "capacity_buckets", "the size of a bucket"},
 	{"UPDATE resource_providers SET generation = -1 WHERE id = (SELECT MIN(id) FROM resource_providers)",
 		"resource_providers", "generation counts"},
 	{"UPDATE consumers SET generation = -1 WHERE id = (SELECT MIN(id) FROM consumers)",

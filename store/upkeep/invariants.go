@@ -118,6 +118,11 @@ func ofRows() []invariant {
 				_, err := placement.UnpackHistory(row[0].(string))
 				return "", err != nil
 			}, mend: "DELETE FROM capacity_buckets WHERE id = {id}"},
+		{kind: Invalid, holds: "the size of a bucket is known", table: "capacity_buckets", columns: []string{"size"},
+			wrong: func(row []any) (string, bool) {
+				size := placement.CapacityBucketSize(row[0].(string))
+				return "", !slices.Contains(placement.CapacityBucketSizes(), size)
+			}, mend: "DELETE FROM capacity_buckets WHERE id = {id}"},
 		{kind: Invalid, holds: "the required names of an object are JSON", table: "object_definitions",
 			columns: []string{"required"}, wrong: notJSON[[]string],
 			mend: "UPDATE object_definitions SET required = '[]' WHERE id = {id}"},
@@ -277,8 +282,9 @@ var owners = map[string]string{"provider_id": "resource_providers",
 	"resource_type_id": "resource_types",
 	"resource_id":      "resources", "capability_id": "capabilities", "parent_id": ""}
 
-// filled are the columns that no mutation leaves empty.
-var filled = []string{"name", "display_name", "owner", "project_id", "user_id", "key", "kind", "origin", "region",
+// filled are the columns that no mutation leaves empty. The owner of a namespace
+// is not among them: an administrator may have no project.
+var filled = []string{"name", "display_name", "project_id", "user_id", "key", "kind", "origin", "region",
 	"foreign_id", "resource_class", "consumer_type"}
 
 // perhapsEmpty are the tables whose projects and users come from viewers: there,

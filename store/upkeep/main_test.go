@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
@@ -15,10 +16,14 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// filled opens a store with the demo cloud.
+// filled opens a store with the demo cloud, and a namespace of no project.
 func filled(t *testing.T, url string) *store.Store {
 	s := storetest.Open(t, url)
 	if err := demo.Fill(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	ctx := access.WithViewer(t.Context(), access.Viewer{UserID: "root", Roles: []string{access.RoleAdmin}})
+	if _, err := s.CreateNamespace(ctx, metadef.NamespaceInput{Name: "Of no project"}); err != nil {
 		t.Fatal(err)
 	}
 	return s
