@@ -78,7 +78,8 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 	c.options, err = decide(options, c.loopback)
 	check("", err)
 	check("database", store.CheckURL(options.Database))
-	check("database-read", store.CheckReadURL(options.Database, options.DatabaseRead))
+	check("database-read", store.CheckFurtherURL(options.Database, options.DatabaseRead))
+	check("database-listen", store.CheckFurtherURL(options.Database, options.DatabaseListen))
 	c.web, err = webOptions(c.options)
 	check("", err)
 	if options.TLSCert != "" && options.TLSKey != "" {

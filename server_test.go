@@ -350,10 +350,10 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	refused([]string{"--trusted-only", "--tokens"}, "--demo=false", "--trusted-only")
 	refused([]string{"--database: "}, "--database", "mysql://u:secret@h/db")
 	file := configured(t,
-		"policy: broken\ntls-cert: cert.pem\ntrusted-only: true\npprof-listen: 0.0.0.0:0\nkeystone: {url: nowhere}")
+		"policy: broken\ntls-cert: cert.pem\ntrusted-only: true\npprof-listen: 0.0.0.0:0\nkeystone: {url: nowhere}\ndatabase-listen: nowhere")
 	at := strings.TrimPrefix(file, "--config=") + ":"
 	refused([]string{at + "1: policy", at + "2: tls-cert and --tls-key must be set together",
 		at + "3: trusted-only requires --trusted-documents",
-		at + "4: pprof-listen", at + "5: keystone.url"}, file)
+		at + "4: pprof-listen", at + "5: keystone.url", at + "6: database-listen"}, file)
 	refused([]string{"--metrics-listen " + taken.Addr().String()}, "--metrics-listen", taken.Addr().String())
 }

@@ -196,9 +196,9 @@ func Refused(err error) error { return sqldb.Refused(err) }
 // options are valid. It opens nothing.
 func CheckURL(url string) error { return sqldb.CheckURL(url) }
 
-// CheckReadURL returns an error unless url can name standbys of a database, or
-// is ""; see Options.ReadURL.
-func CheckReadURL(database, url string) error { return sqldb.CheckReadURL(database, url) }
+// CheckFurtherURL returns an error unless url can be Options.ReadURL or
+// Options.ListenURL of a database, or is "".
+func CheckFurtherURL(database, url string) error { return sqldb.CheckFurtherURL(database, url) }
 
 // Open opens the database, migrates it, creates missing built-in things, and
 // starts background jobs, which run until Close. Several servers may open one

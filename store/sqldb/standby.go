@@ -85,19 +85,19 @@ func (d *Database) readsOn(databaseURL string, limit time.Duration) error {
 	return nil
 }
 
-// CheckReadURL returns an error unless readURL can name standbys of a database,
-// or is "".
-func CheckReadURL(databaseURL, readURL string) error {
-	for _, one := range []string{databaseURL, readURL} {
+// CheckFurtherURL returns an error unless furtherURL can be another address of a
+// database or name its standbys, or is "".
+func CheckFurtherURL(databaseURL, furtherURL string) error {
+	for _, one := range []string{databaseURL, furtherURL} {
 		path, err := parseURL(one)
 		switch {
-		case readURL == "":
+		case furtherURL == "":
 			return nil
 		case err != nil || path != "":
-			return errors.New("standbys belong to a PostgreSQL database; both must have URLs of the form postgres://")
+			return errors.New("belongs to a PostgreSQL database; both must have URLs of the form postgres://")
 		}
 	}
-	return CheckURL(readURL)
+	return CheckURL(furtherURL)
 }
 
 func (s *standbys) close() (err error) {

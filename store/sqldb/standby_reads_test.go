@@ -184,7 +184,7 @@ func TestReadURLs(t *testing.T) {
 		{primary, "sqlite://cadastre.db", false},
 		{"sqlite://cadastre.db", primary, false},
 	} {
-		if err := store.CheckReadURL(of.database, of.read); (err == nil) != of.good {
+		if err := store.CheckFurtherURL(of.database, of.read); (err == nil) != of.good {
 			t.Errorf("%s for %s: %v", of.read, of.database, err)
 		}
 	}
