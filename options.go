@@ -57,7 +57,7 @@ func configureUntil(ctx context.Context, options cli.ServeOptions) (*configurati
 	case err := <-done:
 		return c, err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return &configuration{options: options}, ctx.Err()
 	}
 }
 

@@ -138,8 +138,10 @@ func TestAPipeIsNotReadAgain(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if err := run(ctx, []string{"serve", "--tokens", path}, io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
-		t.Errorf("a server that waits for its tokens: %v", err)
+	for _, args := range [][]string{{"--tokens", path}, {"--tokens", path, "--print-config"}, {"--config", path}} {
+		if err := run(ctx, append([]string{"serve"}, args...), io.Discard, io.Discard); !errors.Is(err, context.Canceled) {
+			t.Errorf("a server that waits for the pipe of %q: %v", args, err)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return serve(ctx, options, stdout, stderr)
 		},
 		Check: func(options cli.ServeOptions) (cli.ServeOptions, error) {
-			c, err := configure(options)
+			c, err := configureUntil(ctx, options)
 			return c.options, err
 		},
 		Dump: func(ctx context.Context, database string, to io.Writer) (string, error) {

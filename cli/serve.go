@@ -118,7 +118,7 @@ type serveCommand struct {
 // all problems with the settings together.
 func (c *call) serve() (err error) {
 	of := c.line.serve
-	wrong := append(of.configure(c.line), wrongNumbers(c.line.params, of.Named)...)
+	wrong := append(of.configure(c.ctx, c.line), wrongNumbers(c.line.params, of.Named)...)
 	if len(wrong) > 0 {
 		err = UsageError(errors.Join(wrong...))
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -57,14 +58,14 @@ func isSetting(p *param) bool { return p.flag != "config" && p.flag != "print-co
 // configure sets the settings from the line, the environment and the file of
 // --config, in this order of precedence. It returns all problems, and notes the
 // sources of values in c.sources.
-func (c *serveCommand) configure(l *line) (wrong []error) {
+func (c *serveCommand) configure(ctx context.Context, l *line) (wrong []error) {
 	c.sources = map[string]string{}
 	wrong = l.takeGiven()
 	path := ""
 	if p, _ := l.flagNamed("--config"); p.written != nil {
 		path = expanded(p.written[0])
 	}
-	file, err := readSettings(path)
+	file, err := readSettings(ctx, path)
 	if err != nil {
 		wrong = append(wrong, err)
 	}
@@ -106,12 +107,13 @@ func (c *serveCommand) configure(l *line) (wrong []error) {
 // environment variable, or the file, the line and the key.
 func (o ServeOptions) Named(flag string) string { return cmp.Or(o.sources[flag], "--"+flag) }
 
-// readSettings returns the settings of a file, none for an empty path.
-func readSettings(path string) ([]setting, error) {
+// readSettings returns the settings of a file, none for an empty path. A file that
+// is a pipe is read only after another program has opened it.
+func readSettings(ctx context.Context, path string) ([]setting, error) {
 	if path == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(path)
+	text, err := orInterrupt(ctx, func() ([]byte, error) { return os.ReadFile(path) })
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}
