@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -318,6 +319,21 @@ func TestDeletingAsks(t *testing.T) {
 	c.prints("admin",
 		"1 namespace: 1 created, 0 updated, 0 unchanged, 0 skipped, 0 failed (dry run, nothing was changed)",
 		"metadefs", "load", "--mode", "overwrite", "--dry-run", file)
+}
+
+// TestAnErrorOfALaterBatch shows the outcomes of the moves before it.
+func TestAnErrorOfALaterBatch(t *testing.T) {
+	t.Parallel()
+	c := serve(t, storetest.SQLite(t))
+	const move = `{"consumer": %[1]q, "consumerGeneration": 1, "allocations": [
+		{"provider": "` + share + `", "resources": [{"resourceClass": "VCPU", "amount": 1}]}]}`
+	moves := make([]string, 101)
+	for i := range moves {
+		moves[i] = fmt.Sprintf(move, fmt.Sprintf("00000000-0000-4000-8000-%012d", i))
+	}
+	moves[100] = fmt.Sprintf(move, "x")
+	file := c.file("plan.json", "["+strings.Join(moves, ",")+"]")
+	c.fails("admin", "consumer", command("move apply --dry-run", file), "00000000-0000-4000-8000-000000000099")
 }
 
 // TestTheEnvironmentDecidesNothing sets every variable that a client flag could

@@ -11,7 +11,8 @@ import (
 const resourcesAtOnce = 1000
 
 // applyDefaults applies the default rules of a namespace to all resources, page
-// by page, and shows all changes. It fails if a change was refused.
+// by page, and shows all changes, even if a later page fails. It fails if a change
+// was refused.
 func applyDefaults(c *call) error {
 	input := map[string]any{"namespace": c.text("namespace"), "first": resourcesAtOnce, "dryRun": c.is("dry-run")}
 	var rows []any
@@ -19,7 +20,7 @@ func applyDefaults(c *call) error {
 	for isFirst := true; isFirst || input["after"] != nil; isFirst = false {
 		page, err := c.query("ApplyDefaults", map[string]any{"input": input})
 		if err != nil {
-			return err
+			return c.failed(rows, err)
 		}
 		for _, result := range listOf(page, "results") {
 			errors := listOf(result, "errors")

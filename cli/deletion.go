@@ -29,14 +29,19 @@ func (c *call) remove() error {
 			if c.verb.of.name == "provider" {
 				err = c.withChildren(err, text)
 			}
-			if len(deleted) > 0 {
-				err = errors.Join(c.list(c.columns(), deleted), err)
-			}
-			return err
+			return c.failed(deleted, err)
 		}
 		deleted = append(deleted, one)
 	}
 	return c.list(c.columns(), deleted)
+}
+
+// failed returns an error, after it has shown the rows of what was done before it.
+func (c *call) failed(done []any, err error) error {
+	if len(done) > 0 {
+		err = errors.Join(c.list(c.columns(), done), err)
+	}
+	return err
 }
 
 // confirmed looks up the objects that a command deletes and asks its question,

@@ -51,8 +51,8 @@ func showRebalancePlan(c *call, found, _ any) error {
 // movesAtOnce is the maximum number of moves of one request.
 const movesAtOnce = 100
 
-// applyMoves makes the moves of a file in batches, and shows all outcomes. It
-// fails if a move was refused.
+// applyMoves makes the moves of a file in batches, and shows all outcomes,
+// even if a later batch fails. It fails if a move was refused.
 func applyMoves(c *call) error {
 	moves, err := c.readMoves(c.text("file"))
 	if err != nil {
@@ -64,7 +64,7 @@ func applyMoves(c *call) error {
 		input := map[string]any{"moves": batch, "dryRun": c.is("dry-run")}
 		outcomes, err := c.query("ApplyPlan", map[string]any{"input": input})
 		if err != nil {
-			return err
+			return c.failed(results, err)
 		}
 		for i, result := range listOf(outcomes, "") {
 			row := result.(map[string]any)
