@@ -32,11 +32,10 @@ type history struct {
 // identity identifies the history that a server has.
 type identity struct{ run, system, timeline int64 }
 
-// asked selects the identity of a server. Any role may do that. A standby has
-// the timeline of its last checkpoint, which can be older than the one that it
-// follows.
+// asked selects the identity of a server. Any role may do that. The timeline of a
+// standby is 0: it can lack commits of its primary until it is promoted.
 const asked = `SELECT ` + changelog.ServerRun + `, ` + askedSystem + `,
-	CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())::bigint ELSE ` + askedTimeline + ` END`
+	CASE WHEN pg_is_in_recovery() THEN 0 ELSE ` + askedTimeline + ` END`
 
 // askedSystem is the SQL expression for the cluster of a server, and askedTimeline
 // for the timeline of a primary.
@@ -46,19 +45,21 @@ const (
 )
 
 // errPast means that a server has an earlier timeline than another one.
-var errPast = errors.New("the database server was the primary of an earlier timeline")
+var errPast = errors.New("the database server is a standby, or was the primary of an earlier timeline")
 
 // note records the identity of a server, and returns the number of its branch.
-// For another run than the newest it retires the present connections. For
-// pastFor it refuses an earlier timeline of the same cluster.
+// For another run than the newest it retires the present connections. After a
+// primary it refuses a standby of the same cluster, and for pastFor an earlier
+// timeline.
 func (h *history) note(of identity) (branch int64, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case of.run == h.seen.run:
-		h.past = time.Time{}
+		h.seen.timeline, h.past = max(h.seen.timeline, of.timeline), time.Time{} // a standby may be promoted
 		return h.branch, nil
-	case of.system == h.seen.system && of.timeline < h.seen.timeline && h.isPast(time.Now()):
+	case of.system == h.seen.system && of.timeline < h.seen.timeline &&
+		(of.timeline == 0 || h.isPast(time.Now())):
 		h.retire()
 		return 0, fmt.Errorf("%w: timeline %d, not %d", errPast, of.timeline, h.seen.timeline)
 	case h.branch > 0:
@@ -81,11 +82,15 @@ func (h *history) isPast(now time.Time) bool {
 	return now.Sub(h.past) < pastFor
 }
 
-// known returns the number of the branch if the run is the newest one.
+// known returns the number of the branch if the run, which has just answered, is
+// the newest one.
 func (h *history) known(run int64) (branch int64, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.branch, run == h.seen.run
+	if ok = run == h.seen.run; ok {
+		h.past = time.Time{}
+	}
+	return h.branch, ok
 }
 
 // branchOf returns the number of the branch of a run that a statement on the same
