@@ -52,6 +52,13 @@ func (d *Database) LastInGo() (last int64) {
 	return last
 }
 
+// Promoted makes the process see that another server was promoted.
+func (d *Database) Promoted() {
+	d.history.mu.Lock()
+	defer d.history.mu.Unlock()
+	d.history.seen.run, d.history.seen.timeline = 1, d.history.seen.timeline+1
+}
+
 // SQL returns the pool for writes.
 func (d *Database) SQL() *sql.DB { return d.writer }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/problem"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/store/upkeep"
 )
@@ -40,5 +41,22 @@ func TestTheWritableOfSeveralHostsIsFound(t *testing.T) {
 		if _, err := s.CreateTrait(storetest.AsAdmin(), "CUSTOM_NONE"); !errors.Is(err, problem.ErrUnavailable) {
 			t.Errorf("without a primary: %v", err)
 		}
+	}
+}
+
+// TestAFormerPrimaryCommitsNoEvent learns of a promotion during a transaction that
+// records an audit event and changes nothing.
+func TestAFormerPrimaryCommitsNoEvent(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	s := storetest.Open(t, url)
+	err := s.Act(t.Context(), "setLimits", func(tx *sqldb.Tx) error {
+		s.Pool.Promoted()
+		tx.Record(t.Context(), sqldb.Event{Kind: "Limit", Key: "lost"})
+		return nil
+	})
+	found := storetest.Rows(t, storetest.Database(t, url), "SELECT key FROM audit_events WHERE key = 'lost'")
+	if !errors.Is(err, problem.ErrUnavailable) || len(found) > 0 {
+		t.Errorf("the former primary has %v: %v", found, err)
 	}
 }

@@ -64,8 +64,8 @@ type Tx struct {
 	detach func() bool
 	kept   [][]any  // rows of idempotency_keys
 	keptOf []string // the projects of kept
-	// ID identifies the transaction, once it has written to the log of changes.
-	// Without changes, it has only the number, and only on PostgreSQL.
+	// ID identifies the transaction, once it has written to the log of changes, on
+	// PostgreSQL also without changes from before its COMMIT on.
 	ID changelog.TransactionID
 }
 
@@ -271,15 +271,19 @@ func (tx *Tx) commit(ctx context.Context) error {
 	return after
 }
 
-// numbered sets ID.Number of a transaction on PostgreSQL that wrote no changes.
-// A standby then answers reads of this process only once it has the transaction.
+// numbered sets the ID of a transaction on PostgreSQL that wrote no changes. A
+// standby then answers reads of this process only once it has the transaction. It
+// refuses a server of the past, which would lose the commit.
 func (tx *Tx) numbered(ctx context.Context) error {
 	if !tx.db.Postgres() || tx.ID.Number != 0 {
 		return nil
 	}
-	return tx.db.Query(Uncounted(ctx), tx, "SELECT pg_current_xact_id()::text::bigint", func(rows *sql.Rows) error {
-		return rows.Scan(&tx.ID.Number)
-	})
+	err := tx.db.Query(Uncounted(ctx), tx, "SELECT "+changelog.ServerRun+", pg_current_xact_id()::text::bigint",
+		func(rows *sql.Rows) error { return rows.Scan(&tx.ID.Server, &tx.ID.Number) })
+	if err == nil {
+		_, err = tx.db.branchOf(ctx, tx, tx.ID.Server)
+	}
+	return err
 }
 
 // AfterCommit returns the context of work that follows the commit of a request.
