@@ -19,6 +19,8 @@ import (
 	"github.com/cadastre-dev/cadastre/metadef/metadeftest"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/changedb"
+	"github.com/cadastre-dev/cadastre/store/sqldb/changelog"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
 
@@ -149,6 +151,21 @@ func TestAFollowerReadsTheSame(t *testing.T) {
 			t.Errorf("after the latest there are %v", read)
 		}
 	})
+}
+
+// TestTheNewestChangeIsKnown asks a server whose copies in memory cannot be
+// updated yet. The position before all changes is no answer.
+func TestTheNewestChangeIsKnown(t *testing.T) {
+	t.Parallel()
+	s := storetest.Open(t, storetest.SQLite(t))
+	lags := func(context.Context, []changelog.TransactionID) error { return errors.New("the copy lags") }
+	starting, err := changedb.Open(t.Context(), s.DB, s.Discovers, lags, lags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, err := starting.Latest(storetest.AsAdmin(), change.Filter{}); !errors.Is(err, problem.ErrUnavailable) {
+		t.Errorf("the newest change is %+v, %v", latest, err)
+	}
 }
 
 // TestACursorIsOfThisDatabase checks that foreign cursors and expired cursors

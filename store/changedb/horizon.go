@@ -25,6 +25,8 @@ const (
 	settlePoll = 5 * time.Millisecond
 	// showWithin limits how long a reader waits for the in-memory copies.
 	showWithin = 3 * time.Second
+	// unknown is the settled id until the first one is known.
+	unknown = -1
 	// mostToShow bounds the transactions that are looked up in an in-memory
 	// copy. If there are more, the copy is updated to all commits.
 	mostToShow = 1000
@@ -103,10 +105,11 @@ func newHorizon(db *sqldb.DB, memories []memory, isThere func(context.Context, c
 		Held: func() any { return h.upTo() },
 		At:   func(_ context.Context, _ sqldb.Conn, held any) (any, error) { return held, nil },
 	}
+	h.settled.Store(unknown)
 	return h
 }
 
-// upTo returns the id up to which the log is known to be settled.
+// upTo returns the id up to which the log is known to be settled, or unknown.
 func (h *horizon) upTo() int64 { return h.settled.Load() }
 
 // Settle waits until the commits from before the call are settled. If that
@@ -201,7 +204,7 @@ func (h *horizon) look(ctx, within context.Context) error {
 		h.waiting = waiting{}
 	}
 	switch {
-	case len(at.holders) == 0 || at.highest == settled:
+	case len(at.holders) == 0 || at.highest == max(0, settled):
 		settled, answered = at.highest, asking
 		last = change.Position{ID: at.highest, Row: at.at}
 		h.waiting = waiting{}
@@ -240,7 +243,7 @@ func (h *horizon) meet(ctx context.Context, server int64) error {
 	h.server, h.began, h.waiting = server, false, waiting{}
 	if err != nil {
 		h.last = change.Position{}
-		h.settled.Store(0)
+		h.settled.Store(unknown)
 		h.lost.Add(1)
 	}
 	return nil

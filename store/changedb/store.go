@@ -169,9 +169,14 @@ func (s *ChangeStore) Changes(ctx context.Context, filter change.Filter, after c
 
 // Latest returns the position of the newest change that matches the filter and
 // that the viewer may see. A client that reads the current state in the same
-// Reading or later, and continues from this position, misses nothing.
+// Reading or later, and continues from this position, misses nothing. Latest
+// returns ErrUnavailable if it is not known yet which changes are settled: from
+// the position before all, the client would get the changes of months.
 func (s *ChangeStore) Latest(ctx context.Context, filter change.Filter) (change.Position, error) {
 	upTo, err := s.settledIn(ctx)
+	if err == nil && upTo == unknown {
+		err = problem.Refuse(problem.ErrUnavailable, "the newest change is not known yet, try again").After(time.Second)
+	}
 	if err != nil {
 		return change.Position{}, err
 	}
