@@ -145,11 +145,12 @@ func (f *follower) forward(ctx context.Context) (done bool, err error) {
 }
 
 // load reads the whole world again. The listening connection may lead to a former
-// primary, so a notification must prove again that it listens.
+// primary, so another one replaces it, and a notification must prove that it listens.
 func (f *follower) load(ctx context.Context) (done bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	f.listening.Store(false)
+	f.dialer.hangUp()
 	f.notify()
 	return f.store.loadWorld(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,7 @@ type follower struct {
 	name     string // identifies this process in notifications
 	channel  string
 	listener *pq.Listener
+	dialer   listenDialer
 
 	listening atomic.Bool
 	caughtUp  atomic.Int64 // when the last successful catch up began, in Unix nanoseconds
@@ -64,11 +66,34 @@ type follower struct {
 	subscribed chan struct{} // closed when listening has succeeded or failed
 }
 
+// listenDialer dials the listening connection, and can end it.
+type listenDialer struct {
+	sqldb.Dialer
+	last atomic.Pointer[net.Conn]
+}
+
+// DialContext dials a connection.
+func (d *listenDialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := d.Dialer.DialContext(ctx, network, address)
+	if err == nil {
+		d.last.Store(&conn)
+	}
+	return conn, err
+}
+
+// hangUp ends the connection. The driver then opens another one.
+func (d *listenDialer) hangUp() {
+	if conn := d.last.Load(); conn != nil {
+		_ = (*conn).Close()
+	}
+}
+
 // follow subscribes to the commits of other processes. Call it before the world
 // is loaded, and start afterwards.
 func (s *PlacementStore) follow(ctx context.Context, address string) (*follower, error) {
 	f := &follower{store: s, name: uuid.NewString()[:8], catching: make(chan struct{}, 1),
-		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{})}
+		woken: make(chan struct{}, 1), committed: make(chan struct{}, 1), subscribed: make(chan struct{}),
+		dialer: listenDialer{Dialer: sqldb.Dialer{Limit: 2 * pingEvery}}}
 	var schema string
 	if err := s.Query(ctx, s.Pool, `SELECT current_schema()`, func(rows *sql.Rows) error {
 		return rows.Scan(&schema)
@@ -76,8 +101,7 @@ func (s *PlacementStore) follow(ctx context.Context, address string) (*follower,
 		return nil, fmt.Errorf("look up the database schema: %w", err)
 	}
 	f.channel = "cadastre_placement_" + schema
-	f.listener = pq.NewDialListener(sqldb.Dialer{Limit: 2 * pingEvery}, address,
-		50*time.Millisecond, 5*time.Second, f.connection)
+	f.listener = pq.NewDialListener(&f.dialer, address, 50*time.Millisecond, 5*time.Second, f.connection)
 	go f.subscribe(ctx)
 	select {
 	case <-f.subscribed:
