@@ -91,7 +91,10 @@ func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Sco
 	if err != nil {
 		return nil, err
 	}
-	now := s.Now()
+	now, err := tx.Clock(ctx)
+	if err != nil {
+		return nil, err
+	}
 	isHeld := row.HeldUntil != nil && row.HeldUntil.After(now)
 	isMine := row.Pass != nil && *row.Pass == pass
 	switch {

@@ -385,6 +385,17 @@ func (tx *Tx) LockName(ctx context.Context, class int, name string) error {
 	return err
 }
 
+// Clock returns the time of PostgreSQL, which all its servers share, in UTC. On
+// SQLite it is Now.
+func (tx *Tx) Clock(ctx context.Context) (now time.Time, err error) {
+	if now = tx.db.Now(); tx.db.Postgres() {
+		err = tx.db.Query(Uncounted(ctx), tx, "SELECT clock_timestamp()", func(rows *sql.Rows) error {
+			return rows.Scan(&now)
+		})
+	}
+	return now.UTC(), err
+}
+
 // Locked returns a modifier with which a query locks its rows. SQLite has one
 // writer, so there it does nothing.
 func (d *DB) Locked() func(*entsql.Selector) {
