@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Runs the functional tests of OpenStack's Image service for metadata definitions, unmodified, against Cadastre.
 
-Usage: image.py PROGRAM
+Usage: image.py PROGRAM [URL of a PostgreSQL where databases can be created]
 
-Each test has a separate server on an empty database. The tests come from Debian's python3-glance. They send a project
+Each test has a separate server on an empty database, of SQLite without a URL. The tests come from Debian's python3-glance. They send a project
 and roles in headers; a server that checks tokens gets a token for each pair. The tests that differ by design are in
 DEPARTURES; docs/openstack.md explains them. The exit status is 0 if exactly these fail.
 """
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import uuid
 
 import requests
 import testtools
@@ -49,9 +50,15 @@ def start(test, **_):
             tokens.write('  - {token: %s, user: u, project: "%s", roles: [%s]}\n' % (token_of(project, roles), project, roles))
     tokens.flush()
     folder = tempfile.TemporaryDirectory()
+    database = 'sqlite://' + folder.name + '/image.db'
+    for postgres in sys.argv[2:]:
+        name = 'image_' + uuid.uuid4().hex
+        subprocess.run(['psql', '-q', postgres, '-c', 'CREATE DATABASE ' + name], check=True)
+        test.addCleanup(subprocess.run, ['psql', '-q', postgres, '-c', 'DROP DATABASE ' + name], check=True)
+        database = re.sub(r'(//[^/]*/)[^?]*', r'\g<1>' + name, postgres)
     server = subprocess.Popen(
         [sys.argv[1], 'serve', '--listen=127.0.0.1:0', '--tokens=' + tokens.name, '--openstack-api=image',
-         '--database=sqlite://' + folder.name + '/image.db'], stderr=subprocess.PIPE, text=True)
+         '--database=' + database], stderr=subprocess.PIPE, text=True)
     test.addCleanup(folder.cleanup)
     test.addCleanup(tokens.close)
     test.addCleanup(server.wait)
