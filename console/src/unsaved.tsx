@@ -20,11 +20,11 @@ export function useEdits(): Edits {
   return useMemo(() => ({ touch: () => void unsaved.add(own), release: () => void unsaved.delete(own) }), [own]);
 }
 
-/** Returns whether an address leads to another page, or closes a form that the present address opens. */
+/** Returns whether an address leads to another page, closes a form that the present address opens, or has other filters above a form that no address opens. */
 function leaves(to: URL): boolean {
   const form = (url: URL) => url.searchParams.get("edit");
   const here = new URL(location.href);
-  return to.origin !== here.origin || to.pathname !== here.pathname || (form(here) !== null && form(here) !== form(to));
+  return to.origin !== here.origin || to.pathname !== here.pathname || (form(here) === null ? form(to) === null && to.search !== here.search : form(here) !== form(to));
 }
 
 const LeavingContext = createContext<(leave: () => void) => void>((leave) => leave());
