@@ -7,6 +7,7 @@ import type { ResourceProviderFilter } from "../generated/graphql";
 import { useFollowed } from "../live";
 import { connectionOf, type SessionConnection } from "../opening";
 import type { Asked } from "../page";
+import { whenReachable } from "../reachable";
 import { useSession, useViewer } from "../session";
 import type { Choice } from "../ui/controls";
 import { type Cloud, cloudOf, nothing, type Row } from "./cloud";
@@ -112,6 +113,8 @@ export function useCloud(): ReadCloud {
   }, [connection, changes, attempt]);
 
   const retry = useCallback(() => setAttempt((attempt) => attempt + 1), []);
+  const { error } = state;
+  useEffect(() => (error && isPassing(error) ? whenReachable(retry) : undefined), [error, retry]);
 
   const waiting = useRef<{ keys: Set<string>; busy: boolean }>({ keys: new Set(), busy: false });
   const changed = useCallback(
@@ -144,6 +147,9 @@ export function useCloud(): ReadCloud {
   useFollowed("provider", from, changed);
   return useMemo(() => ({ ...state, retry, renew: changed }), [state, retry, changed]);
 }
+
+/** Reports whether a failure is of the network, of a proxy, or of a busy server. */
+const isPassing = (error: Error): boolean => !(error instanceof CadastreError) || [undefined, "RATE_LIMITED", "TIMEOUT", "UNAVAILABLE"].includes(error.code);
 
 export const problemOf = (error: unknown): Error => (error instanceof CadastreError ? error : new Error("The server cannot be reached."));
 
