@@ -86,6 +86,14 @@ const inputsOf = (rows: readonly Row[], stored: readonly Stored[]): InventoryInp
     return { resourceClass, total: Number(total), reserved: Number(reserved), allocationRatio: Number(allocationRatio), ...(known && { minUnit: known.minUnit, maxUnit: known.maxUnit, stepSize: known.stepSize }) };
   });
 
+const isOf = (row: Row) => (other: Row) => other.resourceClass === row.resourceClass;
+
+/** Returns rows with the changes of others: rows that the form did not change are as they are stored. */
+const mergedOf = (rows: readonly Row[], first: readonly Row[], stored: readonly Row[]): Row[] => [
+  ...rows.flatMap((row) => (first.some((one) => JSON.stringify(one) === JSON.stringify(row)) ? stored.filter(isOf(row)) : [row])),
+  ...stored.filter((row) => ![...first, ...rows].some(isOf(row))),
+];
+
 const shown = /^input\.(name|parentName|inventories\[\d+\]\.(resourceClass|total|reserved|allocationRatio))$/;
 
 /** Returns the errors of a form's fields; none if another error is among them, which the form shows. */
@@ -158,11 +166,12 @@ export function EditableInventories({ unit, children }: { unit: HubUnitFragment;
 }
 
 function EditInventories({ unit, onClose }: { unit: HubUnitFragment; onClose: () => void }) {
-  const [first] = useState(() => unit.inventories.map(rowOf)); // concurrent changes by others are not overwritten
+  const stored = unit.inventories;
+  const [first] = useState(() => stored.map(rowOf)); // concurrent changes by others are not overwritten
   const [rows, setRows] = useState<readonly Row[]>(first.length > 0 ? first : [emptyRow]);
   const set = useRevised(setDocument, unit.generation);
   const isChanged = JSON.stringify(rows) !== JSON.stringify(first);
-  const save = async () => (await set.send({ input: { provider: unit.uuid, generation: set.seen, inventories: inputsOf(rows, unit.inventories) } })) && onClose();
+  const save = async () => (await set.send({ input: { provider: unit.uuid, generation: set.seen, inventories: inputsOf(mergedOf(rows, first, stored.map(rowOf)), stored) } })) && onClose();
   return (
     <Form label={`Edit the inventories of ${unit.name}`} change={set} said={saidOf(fieldsOf(set.error))} changed={isChanged && rows[0] !== emptyRow} disabled={!isChanged || !rows.every(isComplete)} onSave={save} onClose={onClose}>
       <Rows rows={rows} onChange={setRows} change={set} />
