@@ -101,7 +101,9 @@ async function exchange(provider: Provider, attempt: Attempt, address: URL): Pro
 function keep(response: oauth.TokenEndpointResponse, before?: Grant): Grant {
   const readable = response.access_token.split(".").length === 3;
   const id = response.id_token ?? before?.id ?? "";
-  const ends = readable ? Date.now() + (response.expires_in ?? 300) * 1000 : (oauth.getValidatedIdTokenClaims(response)?.exp ?? 0) * 1000;
+  const claims = oauth.getValidatedIdTokenClaims(response); // of a new ID token, which a renewal can lack
+  if (!readable && !claims) throw new Error("The issuer gave no token that the server reads.");
+  const ends = readable ? Date.now() + (response.expires_in ?? 300) * 1000 : (claims?.exp ?? 0) * 1000;
   const grant = { token: readable ? response.access_token : id, expires: ends, refresh: response.refresh_token ?? before?.refresh, id };
   sessionStorage.setItem(granted, JSON.stringify(grant));
   return grant;
