@@ -20,6 +20,7 @@ import { Members } from "./members";
 import { NewObject, ObjectSection } from "./objects";
 import { nameOfType, restrictionsOf, textOfValue } from "./rules";
 import { Tags } from "./tags";
+import { countOf } from "./uses";
 
 const document = graphql(`
   query NamespacePage($name: String!) {
@@ -130,6 +131,7 @@ const deleteDocument = graphql(`
 
 export type Namespace = NonNullable<NamespacePageQuery["namespace"]>;
 type Row = Namespace["properties"][number];
+type Counts = (property: string) => number;
 
 export function NamespacePage({ name }: { name: string }) {
   const asked = usePage(document, { name });
@@ -138,13 +140,12 @@ export function NamespacePage({ name }: { name: string }) {
   useChanges("resource", undefined, uses.refresh);
   useTitle(asked.data?.namespace?.displayName ?? name);
   const counts = useMemo(() => {
-    const counts = new Map<string, number>();
-    for (const { prefix, resourceType } of uses.data?.namespace?.resourceTypeAssociations ?? [])
-      for (const { value, resourceCount } of resourceType.resources.facets[0]?.values ?? []) {
-        const own = prefix && value.startsWith(prefix) ? value.slice(prefix.length) : prefix ? undefined : value;
-        if (own !== undefined) counts.set(own, (counts.get(own) ?? 0) + resourceCount);
-      }
-    return uses.data ? counts : undefined;
+    const found = uses.data?.namespace?.resourceTypeAssociations.map(({ prefix, resourceType: { name, resources } }) => ({
+      type: name,
+      prefix,
+      counts: new Map(resources.facets[0]?.values.map(({ value, resourceCount }) => [value, resourceCount])),
+    }));
+    return found && ((name: string) => countOf(found, name));
   }, [uses.data]);
   return (
     <Answered asked={asked}>
@@ -164,7 +165,7 @@ export function NamespacePage({ name }: { name: string }) {
   );
 }
 
-function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMap<string, number> | undefined }) {
+function Whole({ namespace, counts }: { namespace: Namespace; counts: Counts | undefined }) {
   const viewer = useViewer();
   const manages = viewer.rules.includes("DEFINITIONS_WRITE") || (viewer.createNamespace && viewer.shareNamespace && viewer.projectId === namespace.owner);
   const [editing, setEditing] = useEditing("fields");
@@ -241,7 +242,7 @@ function Whole({ namespace, counts }: { namespace: Namespace; counts: ReadonlyMa
   );
 }
 
-function Properties({ namespace, object, properties, counts }: { namespace: string; object?: string; properties: readonly Row[]; counts: ReadonlyMap<string, number> | undefined }) {
+function Properties({ namespace, object, properties, counts }: { namespace: string; object?: string; properties: readonly Row[]; counts: Counts | undefined }) {
   return (
     <div className="scroll">
       <table>
@@ -271,7 +272,7 @@ function Properties({ namespace, object, properties, counts }: { namespace: stri
               <td className="nowrap">{nameOfType(property)}</td>
               <td className="wide">{restrictionsOf(property).join("; ") || <span className="dim">any</span>}</td>
               <td className="wide mono">{property.default == null ? "" : textOfValue(property.default)}</td>
-              <td className="number">{counts ? numberOf(counts.get(property.name) ?? 0) : <span className="dim">…</span>}</td>
+              <td className="number">{counts ? numberOf(counts(property.name)) : <span className="dim">…</span>}</td>
             </tr>
           ))}
         </tbody>

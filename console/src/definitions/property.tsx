@@ -17,6 +17,7 @@ import { Badge, Bar, count, numberOf, Time } from "../ui/show";
 import { useEdits } from "../unsaved";
 import { Drift, useDryRun } from "./drift";
 import { type Draft, draftOf, emptyDraft, nameOfType, read, restrictionsOf, takes, textOfValue, type Wrong, wrongOf } from "./rules";
+import { keyOf } from "./uses";
 
 const document = graphql(`
   query PropertyPage($namespace: String!, $name: String!, $object: String!, $inObject: Boolean!) {
@@ -254,7 +255,7 @@ function Whole({ namespace, object, property, above }: { namespace: Namespace; o
         ) : (
           <div className="uses">
             {namespace.resourceTypeAssociations.map((one) => (
-              <Uses key={one.id} type={one.resourceType.name} target={one.propertiesTarget ?? ""} name={applied(one.prefix, property.baseName)} />
+              <Uses key={one.id} type={one.resourceType.name} target={one.propertiesTarget ?? ""} name={keyOf(one.prefix, property.baseName)} />
             ))}
           </div>
         )}
@@ -262,9 +263,6 @@ function Whole({ namespace, object, property, above }: { namespace: Namespace; o
     </>
   );
 }
-
-/** Adds the prefix to a name that does not begin with it. */
-const applied = (prefix: string | null, name: string) => (prefix && !name.startsWith(prefix) ? prefix + name : name);
 
 function Facts({ property }: { property: Property }) {
   const rules = restrictionsOf({ ...property, enum: null, itemEnum: null });
