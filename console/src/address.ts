@@ -38,6 +38,12 @@ export const namespaceAt = (name: string): string => `/definitions/${segment(nam
 export const propertyAt = (namespace: string, name: string, object?: string | null): string =>
   `/definitions/${segment(namespace)}/properties/${segment(name)}` + (object ? `?object=${segment(object)}` : "");
 
+/** The address of a property by its key in events: namespace, object if it is in one, and name, with slashes between. */
+export function definitionAt(key: string): string {
+  const [namespace = "", ...names] = key.split("/");
+  return propertyAt(namespace, names.at(-1) ?? "", names.length > 1 ? names[0] : undefined);
+}
+
 export const newPropertyAt = (namespace: string, object?: string | null): string => `/definitions/${segment(namespace)}/new-property` + (object ? `?object=${segment(object)}` : "");
 
 export const resourceAt = (uuid: string): string => `/resources/${uuid}`;

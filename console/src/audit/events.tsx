@@ -2,7 +2,7 @@
 import { useMemo } from "react";
 import { Link } from "wouter";
 
-import { consumerAt, namespaceAt, propertyAt, providerAt, resourceAt } from "../address";
+import { consumerAt, definitionAt, namespaceAt, providerAt, resourceAt } from "../address";
 import { graphql } from "../generated";
 import type { AuditKind, EventFragment } from "../generated/graphql";
 import { useAsk } from "../page";
@@ -136,7 +136,6 @@ export function Events({ events, nameOf, brief }: { events: readonly EventFragme
 }
 
 function addressOf({ kind, key }: EventFragment): string | undefined {
-  const slash = key.indexOf("/");
   switch (kind) {
     case "NAMESPACE":
       return namespaceAt(key);
@@ -147,7 +146,7 @@ function addressOf({ kind, key }: EventFragment): string | undefined {
     case "CONSUMER":
       return consumerAt(key);
     case "PROPERTY_DEFINITION":
-      return slash > 0 ? propertyAt(key.slice(0, slash), key.slice(slash + 1)) : undefined;
+      return definitionAt(key);
     default:
       return undefined;
   }

@@ -93,7 +93,7 @@ export function ResourceTable() {
     ...(chosen.VISIBILITY.length === 1 && { visibility: chosen.VISIBILITY[0] === "PUBLIC" ? "PUBLIC" : "PRIVATE" }),
     ...(key && chosen.METADATA_VALUE.length > 0 && { metadata: chosen.METADATA_VALUE.map((value) => ({ key, value })) }),
     ...(needs.length > 0 && { requirements: complete(needs).map(requirementOf) }),
-    ...(chosen.METADATA_KEY.length > 0 && { where: { all: chosen.METADATA_KEY.map((key) => ({ metadata: { key, exists: true } })) } }),
+    ...(chosen.METADATA_KEY.length > 0 && { where: { any: chosen.METADATA_KEY.map((key) => ({ metadata: { key, exists: true } })) } }),
   };
   const columns = columnsOf(address.all("column"));
   const orderBy: ResourceOrder = { field: (Object.hasOwn(orders, field) && orders[field]) || "NAME", direction: sort.startsWith("-") ? "DESC" : "ASC" };
