@@ -280,8 +280,9 @@ async function providers(context) {
   holds(provider.parent?.name === "compute-01" && JSON.stringify(provider.inventories) === JSON.stringify(want), `stored is ${JSON.stringify(provider)}`);
   await part(page, "Inventories").getByText(/\b0 of 256(?!,)/).waitFor();
 
-  // One total changes. What the form does not show stays, and a change by another is asked about.
-  const set = (total) => ask("mutation($i: SetInventoryInput!) { setInventory(input: $i) { resourceProvider { uuid } } }", { i: { provider: provider.uuid, inventory: { resourceClass: "VCPU", total, minUnit: 2, maxUnit: 32, stepSize: 2, allocationRatio: 4 } } });
+  // One total changes. What the form does not show stays, and what another adds. A change by another is asked about.
+  const put = (inventory) => ask("mutation($i: SetInventoryInput!) { setInventory(input: $i) { resourceProvider { uuid } } }", { i: { provider: provider.uuid, inventory } });
+  const set = (total) => put({ resourceClass: "VCPU", total, minUnit: 2, maxUnit: 32, stepSize: 2, allocationRatio: 4 });
   await set(65);
   await part(page, "Inventories").getByText(/\b0 of 260(?!,)/).waitFor();
   await page.getByRole("button", { name: "Edit inventories" }).click();
@@ -292,18 +293,20 @@ async function providers(context) {
   await row(edit, "VCPU").getByText("must be between 1 and 2147483647").waitFor();
   if (views === "all") await accessible(page, "the form of inventories");
   await set(66);
+  await put({ resourceClass: "DISK_GB", total: 9 });
   await total.fill("128");
   await edit.getByRole("button", { name: "Save" }).click();
   await edit.getByRole("button", { name: "Continue with my changes" }).click();
   await edit.getByRole("button", { name: "Save" }).click();
   await edit.waitFor({ state: "detached" });
   await part(page, "Inventories").getByText(/\b0 of 512(?!,)/).waitFor();
-  const { inventory } = (await askUntil(({ resourceProvider }) => resourceProvider.inventory.total === 128, 'query($u: UUID!) { resourceProvider(uuid: $u) { inventory(resourceClass: "VCPU") { total minUnit maxUnit stepSize } } }', { u: provider.uuid })).resourceProvider;
+  const { inventory, disk } = (await askUntil(({ resourceProvider }) => resourceProvider.inventory.total === 128, 'query($u: UUID!) { resourceProvider(uuid: $u) { inventory(resourceClass: "VCPU") { total minUnit maxUnit stepSize } disk: inventory(resourceClass: "DISK_GB") { total } } }', { u: provider.uuid })).resourceProvider;
+  holds(disk?.total === 9, "the form has removed what another has added");
   holds(JSON.stringify(inventory) === JSON.stringify({ total: 128, minUnit: 2, maxUnit: 32, stepSize: 2 }), `the inventory became ${JSON.stringify(inventory)}`);
 
   // All are removed, and the part still offers the form.
   await page.getByRole("button", { name: "Edit inventories" }).click();
-  for (const resourceClass of ["MEMORY_MB", "VCPU"]) await edit.getByRole("button", { name: `Remove ${resourceClass}` }).click();
+  for (const resourceClass of ["DISK_GB", "MEMORY_MB", "VCPU"]) await edit.getByRole("button", { name: `Remove ${resourceClass}` }).click();
   await edit.getByRole("button", { name: "Save" }).click();
   await page.getByRole("button", { name: "Add inventories" }).waitFor();
   await page.getByText("There are no inventories yet.").waitFor();
