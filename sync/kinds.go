@@ -45,8 +45,8 @@ type Kind struct {
 	// allEnd means that each thing sooner or later leaves the lists. So the
 	// limits on gone things do not apply.
 	allEnd bool
-	// countsRows means that a page of the lists begins at an offset, a number
-	// of rows. Pages of other kinds have a link to the next page.
+	// countsRows means that a page of the lists begins at an offset, see after.
+	// Pages of other kinds have a link to the next page.
 	countsRows bool
 	// thing returns the thing of a row. Its project can be empty.
 	thing func(row row) Thing

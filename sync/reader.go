@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -300,28 +301,34 @@ func linkOf(body row, kind Kind, address string) (string, error) {
 	return here.String(), nil
 }
 
-// after is page for a list with an offset. Each page but the first begins with
-// the last row of the previous page: otherwise a row was deleted meanwhile and
-// moved the others, and after returns errChanged. A page without further rows
-// is the last.
+// maxInstances is the maximum number of instances of a share: replicas and
+// migrations, deleted ones, too.
+const maxInstances = 100
+
+// after is page for a list with an offset. Manila counts each instance of a
+// share in the offset and in the limit, but a page has the share once. So the
+// next page begins within this one, at its last row or before it. If it begins
+// with a row that no page had, rows were deleted meanwhile and moved the
+// others, and after returns errChanged. A page with one row is the last.
 func after(address string, before, rows []row) ([]row, string, error) {
-	if len(before) > 0 {
-		if len(rows) == 0 || rows[0].text("id") != before[len(before)-1].text("id") {
-			return nil, "", errChanged
-		}
-		rows = rows[1:]
-	}
-	if len(rows) == 0 {
-		return nil, "", nil
-	}
 	here, err := url.Parse(address)
 	if err != nil {
 		return nil, "", err
 	}
 	query := here.Query()
-	query.Set("offset", strconv.Itoa(len(before)+len(rows)-1))
-	here.RawQuery = query.Encode()
-	return rows, here.String(), nil
+	offset, _ := strconv.Atoi(query.Get("offset")) // 0 for the first page
+	isRead := lists.Set(before, func(one row) string { return one.text("id") })
+	if len(before) > 0 &&
+		(len(rows) == 0 || !isRead[rows[0].text("id")] || offset > maxInstances*len(before)) {
+		return nil, "", errChanged
+	}
+	next := ""
+	if len(rows) > 1 {
+		query.Set("offset", strconv.Itoa(offset+len(rows)-1))
+		here.RawQuery = query.Encode()
+		next = here.String()
+	}
+	return slices.DeleteFunc(rows, func(one row) bool { return isRead[one.text("id")] }), next, nil
 }
 
 // get returns the JSON object at an address, which must have the field. It waits

@@ -270,7 +270,11 @@ func pageOf(rows []object, size int, path string, query url.Values) (page []obje
 		}
 	}
 	rows = rows[min(begin, len(rows)):]
-	return rows[:min(size, len(rows))], len(rows) > size, true
+	page = rows[:min(size, len(rows))]
+	if path == shares || path == copies { // a row is an instance, which a page shows as its share
+		page = slices.CompactFunc(slices.Clone(page), func(a, b object) bool { return a["id"] == b["id"] })
+	}
+	return page, len(rows) > size, true
 }
 
 const (
@@ -702,6 +706,31 @@ func TestAListThatChangesIsReadAgain(t *testing.T) {
 	}
 	if result, err := s.pass("shares"); err == nil || result.SyncCounts.Absent != 0 {
 		t.Errorf("a list that never stays: %+v, %v", result, err)
+	}
+}
+
+// TestReplicatedSharesAreReadOnce has shares and snapshots with two instances, in which
+// Manila counts, and then a Manila that begins each page at the first share.
+func TestReplicatedSharesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	s := newSyncing(t, f)
+	for name, path := range map[string]string{"shares": shares, "share_snapshots": copies} {
+		things := f.lists[path]
+		f.lists[path] = nil
+		for _, one := range things {
+			f.lists[path] = append(f.lists[path], one, one)
+		}
+		if result, err := s.pass(name); err != nil || result.Seen != len(things) {
+			t.Errorf("%s: %+v, %v, want %d", name, result, err, len(things))
+		}
+	}
+	f.fault = func(w http.ResponseWriter) bool {
+		_ = json.NewEncoder(w).Encode(object{"snapshots": f.lists[copies][:3]})
+		return true
+	}
+	if result, err := s.pass("share_snapshots"); err == nil || result.SyncCounts.Absent != 0 {
+		t.Errorf("pages that all begin at the first share: %+v, %v", result, err)
 	}
 }
 
