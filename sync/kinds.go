@@ -42,6 +42,9 @@ type Kind struct {
 	// that adds the rows to the thing of a row.
 	joined []Kind
 	join   func(joined [][]row) func(thing *Thing, of row)
+	// hides means that Nova can leave rows out of a full page, such as hypervisors
+	// without a service. Then the page has no link to the next one.
+	hides bool
 	// allEnd means that each thing sooner or later leaves the lists. So the
 	// limits on gone things do not apply.
 	allEnd bool
@@ -150,7 +153,7 @@ func (r row) putAll(metadata map[string]string, fields ...string) map[string]str
 
 var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Interval: time.Minute,
 	service: openstack.NewComputeV2, microversion: "2.53",
-	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", thing: hypervisorOf,
+	lists: []string{"os-hypervisors/detail?limit=1000"}, rows: "hypervisors", hides: true, thing: hypervisorOf,
 	joined: []Kind{
 		{Name: "aggregates", service: openstack.NewComputeV2, microversion: "2.53",
 			lists: []string{"os-aggregates"}, rows: "aggregates"},
@@ -165,7 +168,7 @@ var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Inter
 var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute,
 	service: openstack.NewComputeV2, microversion: "2.69",
 	lists: []string{"servers/detail?all_tenants=1"}, since: "changes-since", rows: "servers",
-	thing: serverOf, witness: &computeServices}
+	hides: true, thing: serverOf, witness: &computeServices}
 
 // computeServices are listed as UNKNOWN while their cell is down.
 var computeServices = Kind{Name: "compute services", lists: []string{"os-services"},

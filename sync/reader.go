@@ -269,13 +269,16 @@ func page(ctx context.Context, service *endpoint, kind Kind, address string,
 	if kind.countsRows {
 		return after(address, before, rows)
 	}
-	next, err = linkOf(body, kind, address)
+	next, err = linkOf(body, kind, address, rows)
 	return rows, next, err
 }
 
-// linkOf returns the address of the next page, "" for none. Glance names a
-// path, Keystone a link, and the other services have a list of links.
-func linkOf(body row, kind Kind, address string) (string, error) {
+// fullPage is the number of rows from which a page may be full.
+const fullPage = 100
+
+// linkOf returns the address of the page after some rows, "" for none. Glance
+// names a path, Keystone a link, and the other services have a list of links.
+func linkOf(body row, kind Kind, address string, rows []row) (string, error) {
 	href := cmp.Or(body.text("next"), body.object("links").text("next"))
 	links, isList := body[kind.rows+"_links"].([]any)
 	if !isList {
@@ -286,12 +289,17 @@ func linkOf(body row, kind Kind, address string) (string, error) {
 			href = row(one).text("href")
 		}
 	}
-	if href == "" {
-		return "", nil
-	}
 	here, err := url.Parse(address)
 	if err != nil {
 		return "", err
+	}
+	if href == "" {
+		if !kind.hides || len(rows) < fullPage {
+			return "", nil
+		}
+		query := here.Query()
+		query.Set("marker", rows[len(rows)-1].text("id"))
+		href = "?" + query.Encode()
 	}
 	there, err := url.Parse(href)
 	if err != nil {
