@@ -64,11 +64,7 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 		}
 		absent = nil
 	}
-	err = p.writeAllocations(ctx, service, slices.Concat(ended, absent, changed), stored, all, result)
-	if err == nil {
-		p.before.rewritten = nil
-	}
-	return err
+	return p.writeAllocations(ctx, service, slices.Concat(ended, absent, changed), stored, all, result)
 }
 
 // changedConsumers returns the consumers whose allocations or project differ
@@ -122,6 +118,7 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 	if err != nil {
 		return nil, err
 	}
+	maps.DeleteFunc(reader.rewritten, func(consumer string, _ bool) bool { return all[consumer].resource == "" })
 	p.before.rewritten = reader.rewritten
 	if err := reader.readThoseOf(ctx, providers, func(consumer string) bool {
 		return reader.moved[consumer]
@@ -309,13 +306,14 @@ func (p *Pass) writeAllocations(ctx context.Context, service *endpoint, consumer
 			}
 		}
 		errs, err := p.setAllocations(ctx, claims)
-		for i, claim := range claims {
-			if err == nil {
-				refused = p.noteClaim(claim, errs[i], stored[claim.Uuid], own[claim.Uuid].name, refused, result)
-			}
-		}
 		if err != nil {
 			return errors.Join(append(refused, err)...)
+		}
+		for _, consumer := range some {
+			delete(p.before.rewritten, consumer)
+		}
+		for i, claim := range claims {
+			refused = p.noteClaim(claim, errs[i], stored[claim.Uuid], own[claim.Uuid].name, refused, result)
 		}
 	}
 	return errors.Join(refused...)
@@ -327,6 +325,7 @@ func (p *Pass) noteClaim(claim *client.ConsumerAllocationsInput, err error, is *
 	refused []error, result *Result) []error {
 	switch {
 	case err != nil:
+		p.before.rewritten[claim.Uuid] = true
 		return append(refused, fmt.Errorf("consumer %s: %w", claim.Uuid, err))
 	case is == nil:
 		result.Created++

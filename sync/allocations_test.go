@@ -268,6 +268,35 @@ func TestAnAnswerWithoutItsFieldEndsAPass(t *testing.T) {
 	}
 }
 
+// TestARefusedConsumerHasNoOtherReadAgain makes passes in which the server refuses one
+// consumer, since it lacks a provider. The page of another is read once for its change.
+func TestARefusedConsumerHasNoOtherReadAgain(t *testing.T) {
+	t.Parallel()
+	f, s, consumers := newClaiming(t)
+	f.allocate(consumers[1], root, 1)
+	s.mustPass("allocations")
+	f.provide(other, "unknown", "", 100)
+	f.allocate(consumers[0], other, 1)
+	f.allocate(consumers[1], root, 2)
+	for i, want := range []int{1, 0} {
+		asked, read := len(f.asked), 0
+		if _, err := s.pass("allocations"); err == nil {
+			t.Error("the server knows the provider")
+		}
+		for _, path := range f.asked[asked:] {
+			if strings.HasPrefix(path, "/placement/allocations/"+consumers[1]) {
+				read++
+			}
+		}
+		if read != want {
+			t.Errorf("pass %d read the page %d times, want %d", i, read, want)
+		}
+	}
+	if got := s.consumers(); !maps.Equal(got, map[string]string{consumers[1]: "p1 ada compute 2"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 // TestUnchangedProvidersAreReadOnceInManyPasses counts the requests for the contents
 // of two providers while nothing changes.
 func TestUnchangedProvidersAreReadOnceInManyPasses(t *testing.T) {

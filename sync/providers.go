@@ -77,8 +77,8 @@ type memory struct {
 	providers map[string]*readProvider
 	// foreign are the units in use that no known consumer has, by project and class.
 	foreign map[string]map[string]int
-	// rewritten are the consumers with a new generation whose own pages are not
-	// read yet: their users may differ.
+	// rewritten are the servers and migrations with a new generation whose own
+	// pages are not read and written yet: their users may differ.
 	rewritten map[string]bool
 }
 
