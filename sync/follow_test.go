@@ -442,6 +442,26 @@ func TestAServerThatVanishesIsGone(t *testing.T) {
 	}
 }
 
+// TestServersThatALimitKeptAreReadAgain has a Nova that lacks servers for three passes,
+// and then has them again without a change.
+func TestServersThatALimitKeptAreReadAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake()
+	for i, one := range f.lists[servers] {
+		one["updated"] = time.Date(2026, 1, 31, i, 0, 0, 0, time.UTC).Format(time.RFC3339)
+	}
+	s := newSyncing(t, f)
+	s.mustPass("servers")
+	all := f.lists[servers]
+	s.passes, f.lists[servers] = nil, all[3:] // a restart
+	s.mustPass("servers", "servers", "servers")
+	s.keeps("servers", 3)
+	f.lists[servers] = all
+	if result, err := s.pass("servers"); err != nil || result.Returned != 3 {
+		t.Errorf("%+v, %v, want 3 that return", result, err)
+	}
+}
+
 // TestServersOfOnePageAreAskedForOnce makes passes over a cloud whose changes are not
 // worth a request.
 func TestServersOfOnePageAreAskedForOnce(t *testing.T) {

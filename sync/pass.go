@@ -157,6 +157,9 @@ func (p *Pass) Run(ctx context.Context) (Result, error) {
 		result.Gone, result.Refused, result.Deleted = ended.EndSync.Gone,
 			result.Refused-result.kept+ended.EndSync.Refused, result.Deleted+ended.EndSync.Deleted
 	}
+	if result.Refused > 0 { // a refused server that returns need not have a new time
+		p.before.all = 0
+	}
 	return result, cmp.Or(failure, err)
 }
 

@@ -66,8 +66,9 @@ type memory struct {
 	runs int
 	// newest is the time of the last change that runs have written, zero for none.
 	// all is the number of things in the last whole reading. It is 0 if the
-	// next run must read all: before the first run, and after a whole reading
-	// that had fewer than two pages or found a thing absent.
+	// next run must read all: before the first run, after a run in which a limit
+	// kept things, and after a whole reading that had fewer than two pages or
+	// found a thing absent.
 	newest time.Time
 	all    int
 	// providers has each provider as last read, by uuid. The generation of a
