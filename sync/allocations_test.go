@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/cadastre-dev/cadastre/client"
+	"github.com/cadastre-dev/cadastre/origin"
+	"github.com/cadastre-dev/cadastre/sync"
 )
 
 const (
@@ -294,6 +296,28 @@ func TestARefusedConsumerHasNoOtherReadAgain(t *testing.T) {
 	}
 	if got := s.consumers(); !maps.Equal(got, map[string]string{consumers[1]: "p1 ada compute 2"}) {
 		t.Errorf("%v", got)
+	}
+}
+
+// TestAServerOfTwoOriginsStays takes a server with allocations from the second of two
+// origins. Its resource stays until it has none.
+func TestAServerOfTwoOriginsStays(t *testing.T) {
+	t.Parallel()
+	f, s, consumers := newClaiming(t)
+	f.allocate(consumers[0], root, 1)
+	s.mustPass("allocations")
+	kinds, _ := sync.Kinds([]string{"servers"})
+	second := &sync.Pass{Cloud: s.cloud, Server: s.server, Origin: "second", Kind: kinds[0], Project: "operations",
+		Limits: origin.Limits{Allow: true}, Progress: func(int) {}}
+	for i, want := range []int{0, 0, 0, 1} {
+		if i == 3 {
+			f.allocate(consumers[0], root, 0)
+			s.mustPass("allocations")
+		}
+		if result, err := second.Run(t.Context()); err != nil || result.Gone != want {
+			t.Errorf("pass %d: %+v, %v, want %d gone", i, result, err, want)
+		}
+		f.lists[servers] = f.lists[servers][len(f.lists[servers])-8:]
 	}
 }
 

@@ -65,10 +65,12 @@ func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.End
 	return ended, nil
 }
 
-// dependents is the condition that something depends on a resource r.
+// dependents is the condition that something depends on a resource r of an
+// origin o. The foreign id of a server is the uuid of its consumer. Its second
+// resource, of another region or origin, has another uuid.
 const dependents = `(EXISTS (SELECT 1 FROM resources c WHERE c.parent_id = r.id)
 	OR EXISTS (SELECT 1 FROM resource_providers p WHERE p.resource_id = r.id)
-	OR EXISTS (SELECT 1 FROM consumers u JOIN allocations a ON a.consumer_id = u.id WHERE u.uuid = r.uuid))`
+	OR EXISTS (SELECT 1 FROM consumers u JOIN allocations a ON a.consumer_id = u.id WHERE u.uuid IN (r.uuid, o.foreign_id)))`
 
 // declareGone sets the time of being gone, and deletes resources that have been
 // gone for the delay.
@@ -131,7 +133,7 @@ func (s *ResourceStore) lockAbsent(ctx context.Context, tx *sqldb.Tx, end origin
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	unused, err := sqldb.Column[int64](ctx, s.DB, tx, `SELECT r.id FROM resources r WHERE `+
+	unused, err := sqldb.Column[int64](ctx, s.DB, tx, `SELECT r.id FROM resource_origins o JOIN resources r ON r.id = o.resource_id WHERE `+
 		s.Listed("r.id", "$1", "bigint")+` AND NOT `+dependents, sqldb.JSONOf(ids))
 	isUnused := lists.Set(unused, lists.Itself)
 	isUsed := func(id int64) bool { return !isUnused[id] }
