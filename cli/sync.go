@@ -159,12 +159,18 @@ func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 }
 
 // followPasses repeats passes until the context ends. It shows the first result
-// of each pass, and later results with changes.
+// of each pass, and later results with changes. It notes what a pass left out
+// if the pass before it did not leave out the same.
 func (c *call) followPasses(plan cloudsync.Plan, cloud *cloudsync.Cloud, passes []*cloudsync.Pass,
 	ended func(*cloudsync.Pass, cloudsync.Result)) error {
 	var failed error
-	shown := map[*cloudsync.Pass]bool{}
+	shown, leftOut := map[*cloudsync.Pass]bool{}, map[*cloudsync.Pass][]cloudsync.LeftOut{}
 	show := func(pass *cloudsync.Pass, result cloudsync.Result, err error) {
+		if slices.Equal(result.LeftOut, leftOut[pass]) {
+			result.LeftOut = nil
+		} else {
+			leftOut[pass] = result.LeftOut
+		}
 		ended(pass, result)
 		if err != nil {
 			c.notef("%s: %v\n", named(pass), err)

@@ -13,15 +13,16 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/patience"
 )
 
-// untilRow is the output of a command that ends with its first row.
-type untilRow struct {
+// untilLine is the output of a command that ends after a number of lines.
+type untilLine struct {
 	strings.Builder
-	stop func()
+	lines int
+	stop  func()
 }
 
-func (u *untilRow) Write(text []byte) (int, error) {
+func (u *untilLine) Write(text []byte) (int, error) {
 	defer func() {
-		if strings.Count(u.String(), "\n") >= 2 {
+		if strings.Count(u.String(), "\n") >= u.lines {
 			u.stop()
 		}
 	}()
@@ -66,23 +67,30 @@ func TestSyncAllowsDeletes(t *testing.T) {
 	}
 }
 
-// TestSyncFollows runs a sync until it is interrupted, and with flags that are
-// wrong.
+// TestSyncFollows runs a sync until it is interrupted after two passes, and with
+// flags that are wrong.
 func TestSyncFollows(t *testing.T) {
 	t.Setenv("CADASTRE_SERVER", demotest.Serve(t))
 	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
 	t.Chdir(t.TempDir())
-	identity(t)
+	passes, key := 0, strings.Repeat("x", 256)
+	identity(t, func() string {
+		passes++
+		return `, {"id": "2", "vcpus": 1, "extra_specs": {"` + key + `": "1"}}` +
+			strings.Repeat(`, {"id": "3", "vcpus": 1}`, min(passes-1, 1))
+	})
 	run := func(ctx context.Context, out io.Writer, flags string) error {
 		line := "sync openstack --cloud prod --project operations " + flags
 		return cli.Run(ctx, cli.Program{}, strings.Fields(line), out, out)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), patience.Of(t, time.Minute))
 	defer stop()
-	out := &untilRow{stop: stop}
+	out := &untilLine{lines: 4, stop: stop}
 	err := run(ctx, out, "--kinds flavors --regions * --follow --interval 2s")
-	want := "KIND     REGION     SEEN  CREATED  UPDATED  UNCHANGED  ABSENT  GONE  REFUSED  DELETED\n" +
-		"flavors  RegionOne  1     1        0        0          0       0     0        0\n"
+	want := "RegionOne flavors 2: resources cannot store the value of " + key + "\n" +
+		"KIND     REGION     SEEN  CREATED  UPDATED  UNCHANGED  ABSENT  GONE  REFUSED  DELETED\n" +
+		"flavors  RegionOne  2     2        0        0          0       0     0        0\n" +
+		"flavors  RegionOne  3     1        0        2          0       0     0        0\n"
 	if err != nil || out.String() != want {
 		t.Errorf("%v, %q, want %q", err, out, want)
 	}
