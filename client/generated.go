@@ -10921,7 +10921,7 @@ type SyncDifference struct {
 	Present int `json:"present"`
 	// Number of things that would be gone after the end of the pass, if no limit is exceeded.
 	Gone int `json:"gone"`
-	// Number of resources that the end of the pass would delete, with the default of `deleteAfter`.
+	// Number of resources that are due for deletion, with the default of `deleteAfter`. One `endSync` deletes at most 1000.
 	Deleted int `json:"deleted"`
 	// The resources of the page that would change, then at most 1000 that are absent from it, by foreign id.
 	Changes []*SyncChange `json:"changes"`

@@ -7821,7 +7821,7 @@ type SyncDifference {
   present: Int!
   "Number of things that would be gone after the end of the pass, if no limit is exceeded."
   gone: Int!
-  "Number of resources that the end of the pass would delete, with the default of ` + "`" + `deleteAfter` + "`" + `."
+  "Number of resources that are due for deletion, with the default of ` + "`" + `deleteAfter` + "`" + `. One ` + "`" + `endSync` + "`" + ` deletes at most 1000."
   deleted: Int!
 }
 
