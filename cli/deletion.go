@@ -36,7 +36,7 @@ func (c *call) remove() error {
 	return c.list(c.columns(), deleted)
 }
 
-// failed returns an error, after it has shown the rows of what was done before it.
+// failed shows the rows that a command completed before an error, and returns the error.
 func (c *call) failed(done []any, err error) error {
 	if len(done) > 0 {
 		err = errors.Join(c.list(c.columns(), done), err)
