@@ -143,7 +143,9 @@ func (b *builder) put(state *Provider) {
 	n.tree, n.index = old.tree, old.index
 	b.isReshaped = b.isReshaped || !n.hasShapeOf(old)
 	b.nodes.set(b.edit, id, n)
-	b.resources.set(b.edit, id, provider.ResourceRow)
+	if b.resources.at(id) != provider.ResourceRow {
+		b.resources.set(b.edit, id, provider.ResourceRow)
+	}
 	b.reindex(old, n)
 	if !ok || old.provider.Name != provider.Name {
 		b.removeName(old)
