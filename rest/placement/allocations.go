@@ -85,24 +85,25 @@ func canonical(text string) string {
 	return text
 }
 
-// providerAllocations reads all allocations with one statement. It refuses more
-// than an answer can have: an allocation has at least 9 bytes, and its consumer 54,
-// with at most one allocation for each inventory.
+// providerAllocations refuses more allocations than an answer can have. One has at
+// least 9 bytes, and its consumer 54, with at most one for each inventory.
 func (d *door) providerAllocations(ctx context.Context, r *rest.Request, p *placement.Provider) (rest.Answer, error) {
 	most := min(r.Most(9+54/max(1, len(p.Inventories))), math.MaxInt32)
-	pages, err := d.AllocationsOfProviders(ctx, []string{p.UUID}, page.Request{First: &most})
+	all, err := rest.All(most+1, func(request page.Request) (page.Page[*placement.Allocation], error) {
+		pages, err := d.AllocationsOfProviders(ctx, []string{p.UUID}, request)
+		return pages[p.UUID], err
+	})
+	if err == nil && len(all) > most {
+		err = r.TooLong()
+	}
 	if err != nil {
 		return rest.Answer{}, err
-	}
-	all := pages[p.UUID]
-	if all.HasMore {
-		return rest.Answer{}, r.TooLong()
 	}
 	p, err = d.find(ctx, r) // at the instant of the allocations
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	byConsumer := usedBy(all.Items, func(a *placement.Allocation) string { return a.Consumer })
+	byConsumer := usedBy(all, func(a *placement.Allocation) string { return a.Consumer })
 	consumers, err := d.ConsumersByUUID(ctx, slices.Sorted(maps.Keys(byConsumer)))
 	if err != nil {
 		return rest.Answer{}, err
