@@ -159,8 +159,8 @@ func kindsOf(flag string, names []string) ([]cloudsync.Kind, error) {
 }
 
 // followPasses repeats passes until the context ends. It shows the first result
-// of each pass, and later results with changes. It notes what a pass left out
-// if the pass before it did not leave out the same.
+// of each pass, and later results with changes. It notes the parts that a pass
+// left out, unless the pass before it left out the same.
 func (c *call) followPasses(plan cloudsync.Plan, cloud *cloudsync.Cloud, passes []*cloudsync.Pass,
 	ended func(*cloudsync.Pass, cloudsync.Result)) error {
 	var failed error

@@ -198,11 +198,16 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	if all := len(page); path == hypervisors || path == servers {
-		page = slices.DeleteFunc(slices.Clone(page), func(row object) bool { return row["hidden"] == true })
-		more = more && len(page) == all
+	shown := shownOf(path, page)
+	_ = json.NewEncoder(w).Encode(answerOf(r.URL, shown, more && len(shown) == len(page)))
+}
+
+// shownOf returns the rows of a page that Nova does not leave out.
+func shownOf(path string, page []object) []object {
+	if path != hypervisors && path != servers {
+		return page
 	}
-	_ = json.NewEncoder(w).Encode(answerOf(r.URL, page, more))
+	return slices.DeleteFunc(slices.Clone(page), func(row object) bool { return row["hidden"] == true })
 }
 
 // filtered returns the rows of a list that a query asks for.
