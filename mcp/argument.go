@@ -71,14 +71,11 @@ func parseArgument(line string) (a Argument, err error) {
 		case key == "one":
 			a.values = strings.Split(value, ",")
 		default:
-			low, high, isRange := strings.Cut(word, "..")
-			if !isRange {
-				low, high = "0", word
+			if _, err = fmt.Sscanf(word, "%d..%d", &a.min, &a.max); err != nil {
+				a.min = 0
+				a.max, err = strconv.Atoi(word)
 			}
-			var wrong [2]error
-			a.min, wrong[0] = strconv.Atoi(low)
-			a.max, wrong[1] = strconv.Atoi(high)
-			if wrong != [2]error{} {
+			if err != nil {
 				return a, fmt.Errorf("the argument %s has the invalid bound %q", a.Name, word)
 			}
 		}
@@ -136,10 +133,8 @@ func membersOf(text json.RawMessage) (members map[string]any, ok bool) {
 	if text = bytes.TrimSpace(text); len(text) == 0 || string(text) == "null" {
 		return map[string]any{}, true
 	}
-	value, decoder := jsontext.Value(text), json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	ok = value.IsValid() && decoder.Decode(&members) == nil
-	return members, ok
+	members = decoded(text)
+	return members, members != nil && jsontext.Value(text).IsValid()
 }
 
 // read returns the arguments of a call with their defaults, and the variables of
@@ -203,9 +198,9 @@ func (a Argument) set(variables map[string]any, value any) (why string) {
 	case kindAmounts:
 		value, why = amountsOf(value, a.max)
 	case kindPairs:
-		value, why = pairsOf(value, a.max, "value")
+		value, why = listOf(value, a.max, "keys to strings", "key", "value", checkText)
 	case kindNeeds:
-		value, why = pairsOf(value, a.max, "requirement")
+		value, why = listOf(value, a.max, "keys to strings", "key", "requirement", checkText)
 	case kindClaims:
 		return a.setClaims(variables, value)
 	default:
@@ -238,44 +233,38 @@ func checkInteger(value any, least, most int) string {
 
 func (a Argument) checkStrings(value any) string {
 	list, ok := value.([]any)
-	isWrong := func(one any) bool { return checkString(one, maxString) != "" }
+	isWrong := func(one any) bool { return checkText(one) != "" }
 	if !ok || len(list) > a.max || slices.ContainsFunc(list, isWrong) {
 		return fmt.Sprintf("must be a list of at most %d strings of at most %d characters", a.max, maxString)
 	}
 	return ""
 }
 
+func checkText(value any) string { return checkString(value, maxString) }
+
 // The bounds of amounts.
 const maxAmount, maxClasses = 1<<31 - 1, 64
 
+func checkAmount(value any) string { return checkInteger(value, 1, maxAmount) }
+
 // amountsOf returns {"VCPU": 4} as a list of ResourceAmountInput.
 func amountsOf(value any, most int) (list []any, why string) {
-	amounts, ok := value.(map[string]any)
-	if !ok || len(amounts) > most {
-		return nil, fmt.Sprintf("must be an object from at most %d resource classes to amounts, such as {\"VCPU\": 4}",
-			most)
-	}
-	for _, class := range slices.Sorted(maps.Keys(amounts)) {
-		if why := checkInteger(amounts[class], 1, maxAmount); why != "" {
-			return nil, clip(class, 100) + " " + why
-		}
-		list = append(list, map[string]any{"resourceClass": class, "amount": amounts[class]})
-	}
-	return list, ""
+	const form = `resource classes to amounts, such as {"VCPU": 4}`
+	return listOf(value, most, form, "resourceClass", "amount", checkAmount)
 }
 
-// pairsOf returns {"os_distro": "debian"} as a list of objects: each has the
-// key in the member key, and the value in the given member.
-func pairsOf(value any, most int, member string) (list []any, why string) {
-	pairs, ok := value.(map[string]any)
-	if !ok || len(pairs) > most {
-		return nil, fmt.Sprintf("must be an object from at most %d keys to strings", most)
+// listOf returns an object such as {"os_distro": "debian"} as a list of objects:
+// each has a key and its value in the given members.
+func listOf(value any, most int, form, key, member string, check func(any) string) (list []any, why string) {
+	object, ok := value.(map[string]any)
+	if !ok || len(object) > most {
+		return nil, fmt.Sprintf("must be an object from at most %d %s", most, form)
 	}
-	for _, key := range slices.Sorted(maps.Keys(pairs)) {
-		if why := checkString(pairs[key], maxString); why != "" {
-			return nil, clip(key, 100) + " " + why
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if why := check(object[name]); why != "" {
+			return nil, clip(name, 100) + " " + why
 		}
-		list = append(list, map[string]any{"key": key, member: pairs[key]})
+		list = append(list, map[string]any{key: name, member: object[name]})
 	}
 	return list, ""
 }
@@ -313,8 +302,8 @@ func (a Argument) setClaims(variables map[string]any, value any) string {
 	}
 	if a.also != "" {
 		variables[a.also] = providers
-		return ""
+	} else {
+		variables[a.Name] = allocations
 	}
-	variables[a.Name] = allocations
 	return ""
 }

@@ -11,7 +11,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -66,18 +68,17 @@ func IsMessage(text []byte) bool {
 // Serve serves the tools to one client, which writes to in and reads from out. It
 // returns nil when in or ctx ends.
 func Serve(ctx context.Context, options Options, run Run, in io.Reader, out io.Writer) error {
-	transport := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed{out}, MaxLineLength: messageBytes}
+	unclosed := struct {
+		io.Writer
+		io.Closer
+	}{out, io.NopCloser(nil)}
+	transport := &sdk.IOTransport{Reader: io.NopCloser(in), Writer: unclosed, MaxLineLength: messageBytes}
 	err := newServer(options, run).Run(ctx, transport)
 	if errors.Is(err, io.EOF) || errors.Is(err, ctx.Err()) {
 		return nil
 	}
 	return err
 }
-
-// unclosed is a writer that the end of a session leaves open.
-type unclosed struct{ io.Writer }
-
-func (unclosed) Close() error { return nil }
 
 // newServer returns a server of the protocol with the tools.
 func newServer(options Options, run Run) *sdk.Server {
@@ -127,12 +128,7 @@ func (t *Tool) Call(ctx context.Context, run Run, arguments json.RawMessage) (te
 
 // isNull reports whether all fields of an answer are null.
 func isNull(answer map[string]any) bool {
-	for _, field := range answer {
-		if field != nil {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(slices.Collect(maps.Values(answer)), func(field any) bool { return field != nil })
 }
 
 // maxProblems bounds the problems that an answer lists.
@@ -158,15 +154,10 @@ func (t *Tool) explain(problems []Problem) string {
 // argumentAt returns the argument of the tool for a path in the arguments of
 // its document, or the path if no argument sets it.
 func (t *Tool) argumentAt(path string) string {
-	longest := ""
-	for of := range t.sources {
-		isWithin := path == of || strings.HasPrefix(path, of+".") || strings.HasPrefix(path, of+"[")
-		if isWithin && len(of) > len(longest) {
-			longest = of
+	for of := path; of != ""; of = of[:max(0, strings.LastIndexAny(of, ".["))] {
+		if argument, ok := t.sources[of]; ok {
+			return argument
 		}
 	}
-	if longest == "" {
-		return path
-	}
-	return t.sources[longest]
+	return path
 }

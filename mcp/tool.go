@@ -105,12 +105,11 @@ func (t *Tool) note(operation *ast.OperationDefinition) {
 			t.sources["variable."+of.Raw] = t.argumentOf(of.Raw)
 		}
 		for i, child := range of.Children {
-			switch of.Kind {
-			case ast.ObjectValue:
-				value(path+"."+child.Name, child.Value)
-			case ast.ListValue:
-				value(fmt.Sprintf("%s[%d]", path, i), child.Value)
+			at := path + "." + child.Name
+			if of.Kind == ast.ListValue {
+				at = fmt.Sprintf("%s[%d]", path, i)
 			}
+			value(at, child.Value)
 		}
 	}
 	var fields func(set ast.SelectionSet)

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cadastre-dev/cadastre/internal/fill"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // The bounds of an answer. A token of a language model is about 4 bytes.
@@ -77,7 +78,8 @@ var functions = fill.Functions{
 var isPlain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:/@+-]*$`)
 
 // say returns a value for an answer, clipped to maxValue. Strings with spaces or
-// other characters that isPlain does not match are in quotation marks.
+// other characters that isPlain does not match are in quotation marks. A list is as
+// in sayList.
 func say(value any) string {
 	switch of := value.(type) {
 	case nil:
@@ -87,6 +89,8 @@ func say(value any) string {
 			return of
 		}
 		return strconv.Quote(of)
+	case []any:
+		return sayList(of)
 	}
 	return fmt.Sprint(value)
 }
@@ -97,51 +101,43 @@ func some(value any) bool {
 	switch of := value.(type) {
 	case []any:
 		return len(of) > 0
-	case json.Number:
-		return of != "0"
 	case bool:
 		return of
-	case string:
-		return of != ""
 	}
-	return value != nil
+	return value != nil && value != "" && value != json.Number("0")
 }
 
 // sayList returns the first maxList values of a list in one line, and the
 // number of the others. With members, each value is an object, and sayList
 // shows the value in it that the members lead to.
 func sayList(value any, member ...any) string {
-	list, _ := value.([]any)
-	words := make([]string, 0, maxList)
-	for _, one := range list[:min(len(list), maxList)] {
+	return sayEach(value, "none", func(one any) string {
 		for _, name := range member {
 			object, _ := one.(map[string]any)
 			one = object[name.(string)]
 		}
-		words = append(words, say(one))
-	}
-	return joined(words, len(list), "none")
+		return say(one)
+	})
 }
 
 // sayAmounts returns the first maxList resource classes with their amounts. Each
 // amount is in the given member.
 func sayAmounts(value any, member string) string {
-	list, _ := value.([]any)
-	words := make([]string, 0, maxList)
-	for _, one := range list[:min(len(list), maxList)] {
+	return sayEach(value, "nothing", func(one any) string {
 		object, _ := one.(map[string]any)
-		words = append(words, say(object["resourceClass"])+" "+say(object[member]))
-	}
-	return joined(words, len(list), "nothing")
+		return say(object["resourceClass"]) + " " + say(object[member])
+	})
 }
 
-// joined joins words with commas. If there are fewer than number, it adds how
-// many more things there are. Without words it returns ifNone.
-func joined(words []string, number int, ifNone string) string {
-	if len(words) == 0 {
+// sayEach returns the words for the first maxList members of a list, and the number
+// of the others. For an empty list it returns ifNone.
+func sayEach(value any, ifNone string, word func(any) string) string {
+	list, _ := value.([]any)
+	if len(list) == 0 {
 		return ifNone
 	}
-	if more := number - len(words); more > 0 {
+	words := lists.Map(list[:min(len(list), maxList)], word)
+	if more := len(list) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(words, ", ")
@@ -155,16 +151,11 @@ func sayProperty(value any) string {
 		{"description", ""}, {"minimum", "at least "}, {"maximum", "at most "},
 		{"minLength", "at least this many characters: "}, {"maxLength", "at most this many characters: "},
 		{"pattern", "matching "}, {"default", "default "},
-	} {
-		if of[part.member] != nil && of[part.member] != "" {
-			out += "; " + part.words + say(of[part.member])
-		}
-	}
-	for _, part := range []struct{ member, words string }{
 		{"enum", "one of "}, {"itemEnum", "each one of "}, {"operators", "operators "},
 	} {
-		if some(of[part.member]) {
-			out += "; " + part.words + sayList(of[part.member])
+		value := of[part.member]
+		if list, isList := value.([]any); value != nil && value != "" && (!isList || len(list) > 0) {
+			out += "; " + part.words + say(value)
 		}
 	}
 	return out

@@ -273,8 +273,7 @@ func (d *door) generationFault(ctx context.Context, err error, claims []placemen
 			held = &consumer.Generation
 		}
 		if !claim.AnyGeneration && number(held) != number(claim.Generation) {
-			return conflict("consumer generation conflict - expected " + number(held) +
-				" but got " + number(claim.Generation))
+			return conflict("consumer generation conflict - expected " + number(held) + " but got " + number(claim.Generation))
 		}
 	}
 	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
@@ -367,15 +366,13 @@ func (d *door) reshapeFault(ctx context.Context, err error, input placement.Resh
 		isKept := func(i placement.Inventory) bool { return kept[i.ResourceClass] }
 		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), isKept)
 		if usedOf(gone) != "" {
-			return rest.Refuse(http.StatusConflict, "inventory.inuse",
-				"update conflict: %s", inUse(err, provider, gone))
+			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, gone))
 		}
 	}
 	return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", rest.MessageOf(err))
 }
 
-// unknownClass returns the first class of inventories that does not exist, or
-// "".
+// unknownClass returns the first class of inventories that does not exist, or "".
 func unknownClass(world *placement.World, list []placement.ProviderInventories) string {
 	for _, of := range list {
 		for _, one := range of.Inventories {

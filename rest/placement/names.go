@@ -101,14 +101,8 @@ func (d *door) classes() *kind {
 			}
 			return nil
 		},
-		create: func(ctx context.Context, name string) error {
-			_, err := d.CreateResourceClass(ctx, name)
-			return err
-		},
-		delete: func(ctx context.Context, name string) error {
-			_, err := d.DeleteResourceClass(ctx, name)
-			return err
-		},
+		create:   func(ctx context.Context, name string) error { _, err := d.CreateResourceClass(ctx, name); return err },
+		delete:   func(ctx context.Context, name string) error { _, err := d.DeleteResourceClass(ctx, name); return err },
 		shown:    func(r *rest.Request, name string) rest.Answer { return rest.Computed(showClass(r, name)) },
 		unknown:  "No such resource class %s.",
 		standard: "Error in delete resource class: Cannot delete standard resource class %s.",
@@ -125,9 +119,8 @@ func (d *door) listTraits(_ context.Context, r *rest.Request, world *placement.W
 	if name, ok := r.Last("name"); ok {
 		operator, value, ok := strings.Cut(name, ":")
 		if !ok {
-			return rest.Answer{},
-				rest.Bad("Badly formatted name parameter. Expected name query string parameter in form: "+
-					"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", name)
+			return rest.Answer{}, rest.Bad("Badly formatted name parameter. Expected name query string parameter in form: "+
+				"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", name)
 		}
 		wanted := strings.Split(value, ",")
 		names = slices.DeleteFunc(names, func(name string) bool {
