@@ -120,8 +120,7 @@ func (d *door) providerAllocations(ctx context.Context, r *rest.Request, p *plac
 	return rest.Answer{Body: shown, Modified: modified}, nil
 }
 
-// consumerBody is the allocations of a consumer in a body: before 1.12 a list,
-// since then an object.
+// consumerBody is the allocations of a consumer: before 1.12 a list, since then an object.
 type consumerBody struct {
 	Allocations json.RawMessage     `json:"allocations"`
 	ProjectID   *string             `json:"project_id"`
@@ -139,8 +138,7 @@ type claimed struct {
 	Resources map[string]int64 `json:"resources"`
 }
 
-// claim returns the claim of a consumer. If the version has no generations of
-// consumers, the claim replaces any generation.
+// claim returns the claim of a consumer. Before 1.28 the claim replaces any generation.
 func (b *consumerBody) claim(r *rest.Request, consumer string) (placement.ConsumerClaim, error) {
 	claim := placement.ConsumerClaim{UUID: canonical(consumer), ProjectID: incomplete, UserID: incomplete,
 		Type: b.Type, Generation: b.Generation, AnyGeneration: !r.Since(28)}
@@ -233,8 +231,7 @@ func (d *door) claimFault(ctx context.Context, err error, claims []placement.Con
 	return err
 }
 
-// withoutInventory returns a sentence about the first amount of claims whose
-// provider has no inventory of the class, or "".
+// withoutInventory returns a sentence about the first amount without an inventory, or "".
 func (d *door) withoutInventory(ctx context.Context, claims []placement.ConsumerClaim) string {
 	world, err := d.World(ctx)
 	if err != nil {
@@ -273,7 +270,8 @@ func (d *door) generationFault(ctx context.Context, err error, claims []placemen
 			held = &consumer.Generation
 		}
 		if !claim.AnyGeneration && number(held) != number(claim.Generation) {
-			return conflict("consumer generation conflict - expected " + number(held) + " but got " + number(claim.Generation))
+			return conflict("consumer generation conflict - expected " + number(held) +
+				" but got " + number(claim.Generation))
 		}
 	}
 	return conflict("Inventory and/or allocations changed while attempting to allocate: " + rest.MessageOf(err))
@@ -361,12 +359,12 @@ func (d *door) reshapeFault(ctx context.Context, err error, input placement.Resh
 		return d.claimFault(ctx, err, input.Consumers)
 	}
 	for _, of := range input.Inventories {
-		provider, _ := world.Provider(of.Provider)
+		found, _ := world.Provider(of.Provider)
 		kept := lists.Set(of.Inventories, func(i placement.Inventory) string { return i.ResourceClass })
 		isKept := func(i placement.Inventory) bool { return kept[i.ResourceClass] }
-		gone := slices.DeleteFunc(slices.Clone(provider.Inventories), isKept)
+		gone := slices.DeleteFunc(slices.Clone(found.Inventories), isKept)
 		if usedOf(gone) != "" {
-			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, provider, gone))
+			return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", inUse(err, found, gone))
 		}
 	}
 	return rest.Refuse(http.StatusConflict, "inventory.inuse", "update conflict: %s", rest.MessageOf(err))

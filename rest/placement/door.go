@@ -76,11 +76,13 @@ func (d *door) routes() []rest.Route {
 			Work: some, Handle: d.setProviderTraits},
 		{Method: remove, Path: ofTraitsPath, Since: 6, Field: "setProviderTraits", Work: some,
 			Handle: d.on(d.deleteProviderTraits)},
-		{Method: get, Path: "/resource_providers/{uuid}/usages", Field: "resourceProvider", Handle: d.showing(showUsages)},
+		{Method: get, Path: "/resource_providers/{uuid}/usages",
+			Field: "resourceProvider", Handle: d.showing(showUsages)},
 		{Method: get, Path: "/resource_providers/{uuid}/allocations", Field: "resourceProvider", Work: some,
 			Handle: d.on(d.providerAllocations)},
 		{Method: get, Path: "/resource_classes", Since: 2, Field: "resourceClasses", Handle: d.in(d.listClasses)},
-		{Method: post, Path: "/resource_classes", Since: 2, Field: "createResourceClass", Work: some, Handle: d.createClass},
+		{Method: post, Path: "/resource_classes", Since: 2,
+			Field: "createResourceClass", Work: some, Handle: d.createClass},
 		{Method: get, Path: classPath, Since: 2, Field: "resourceClasses", Handle: d.in(classes.show)},
 		{Method: put, Path: classPath, Since: 2, Until: 6, Field: "createResourceClass", Work: some,
 			Handle: d.in(d.renameClass)},
@@ -187,8 +189,7 @@ func conflict(detail string) error {
 	return rest.Refuse(http.StatusConflict, "concurrent_update", "%s", detail)
 }
 
-// instead returns the fault for an error of the kind, and other errors
-// unchanged.
+// instead returns the fault for an error of the kind, and other errors unchanged.
 func instead(err, kind, fault error) error {
 	if errors.Is(err, kind) {
 		return fault

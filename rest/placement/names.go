@@ -101,8 +101,8 @@ func (d *door) classes() *kind {
 			}
 			return nil
 		},
-		create:   func(ctx context.Context, name string) error { _, err := d.CreateResourceClass(ctx, name); return err },
-		delete:   func(ctx context.Context, name string) error { _, err := d.DeleteResourceClass(ctx, name); return err },
+		create:   func(ctx context.Context, n string) error { _, err := d.CreateResourceClass(ctx, n); return err },
+		delete:   func(ctx context.Context, n string) error { _, err := d.DeleteResourceClass(ctx, n); return err },
 		shown:    func(r *rest.Request, name string) rest.Answer { return rest.Computed(showClass(r, name)) },
 		unknown:  "No such resource class %s.",
 		standard: "Error in delete resource class: Cannot delete standard resource class %s.",
@@ -119,8 +119,9 @@ func (d *door) listTraits(_ context.Context, r *rest.Request, world *placement.W
 	if name, ok := r.Last("name"); ok {
 		operator, value, ok := strings.Cut(name, ":")
 		if !ok {
-			return rest.Answer{}, rest.Bad("Badly formatted name parameter. Expected name query string parameter in form: "+
-				"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", name)
+			return rest.Answer{},
+				rest.Bad("Badly formatted name parameter. Expected name query string parameter in form: "+
+					"?name=[in|startswith]:[name1,name2|prefix]. Got: \"%s\"", name)
 		}
 		wanted := strings.Split(value, ",")
 		names = slices.DeleteFunc(names, func(name string) bool {
@@ -167,8 +168,7 @@ func (d *door) createClass(ctx context.Context, r *rest.Request) (rest.Answer, e
 	return rest.Answer{Status: http.StatusCreated, Location: r.Mount + "/resource_classes/" + body.Name}, err
 }
 
-// renameClass renames a custom class. It refuses a class that a provider has an
-// inventory of.
+// renameClass renames a custom class, unless a provider has an inventory of it.
 func (d *door) renameClass(ctx context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
 	var body className
 	name := r.Path["name"]

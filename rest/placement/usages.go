@@ -32,7 +32,8 @@ func (d *door) usages(ctx context.Context, r *rest.Request) (rest.Answer, error)
 	}
 	project, _ := r.Last("project_id")
 	viewer := access.ViewerFrom(ctx)
-	if project != viewer.ProjectID && !viewer.May(access.RuleConsumersReadAny) && !viewer.May(access.RulePlacementWrite) {
+	if project != viewer.ProjectID && !viewer.May(access.RuleConsumersReadAny) &&
+		!viewer.May(access.RulePlacementWrite) {
 		return rest.Answer{}, problem.Refuse(problem.ErrForbidden, "the usages of another project need %s",
 			viewer.RolesThatMay(access.RuleConsumersReadAny))
 	}
