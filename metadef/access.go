@@ -115,7 +115,8 @@ func MayImportFrom(v access.Viewer, origin *string) error {
 	return v.Require(access.RuleDefinitionsWrite, "importing under the origin "+*origin)
 }
 
-// cloudOrigins ends the origins of namespaces that syncs import.
+// cloudOrigins ends the origins of namespaces that syncs import: the key of an
+// origin.Scope of the kind definitions.
 const cloudOrigins = "/definitions"
 
 // StrongerRole returns the role that allows more.

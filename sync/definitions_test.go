@@ -2,6 +2,7 @@ package sync_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -13,11 +14,14 @@ import (
 
 	"github.com/Khan/genqlient/graphql"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/client/optional"
 	"github.com/cadastre-dev/cadastre/demo"
 	"github.com/cadastre-dev/cadastre/demo/demotest"
 	"github.com/cadastre-dev/cadastre/internal/soak"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/sync"
 )
@@ -228,6 +232,18 @@ func (d *definitions) pass(s *syncing, when string, compares bool) {
 	}
 	if after := s.events(); after != before {
 		s.t.Fatalf("%s: a pass without changes has an event: %s after %s", when, after, before)
+	}
+}
+
+// TestOnlyAdministratorsImportUnderTheOriginOfAPass compares the origin with the rule
+// of imports.
+func TestOnlyAdministratorsImportUnderTheOriginOfAPass(t *testing.T) {
+	t.Parallel()
+	kinds, _ := sync.Kinds([]string{"definitions"})
+	bundle := (&sync.Pass{Cloud: new(sync.Cloud).In("one"), Origin: "cloud", Kind: kinds[0]}).Bundle()
+	member := access.Viewer{UserID: "u", ProjectID: "p", Roles: []string{access.RoleMember}}
+	if err := metadef.MayImportFrom(member, &bundle); !errors.Is(err, problem.ErrForbidden) {
+		t.Errorf("a member imports under %s: %v", bundle, err)
 	}
 }
 

@@ -19,6 +19,9 @@ func Each(ctx context.Context) error {
 	return each(ctx, []int{1, 2}, func(context.Context, int, int) error { return nil })
 }
 
+// Bundle returns the origin of the namespaces that the pass imports.
+func (p *Pass) Bundle() string { return p.bundle() }
+
 // In returns the cloud in a region.
 func (c *Cloud) In(region string) *Cloud { return c.in(region) }
 

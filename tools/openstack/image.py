@@ -3,9 +3,10 @@
 
 Usage: image.py PROGRAM [URL of a PostgreSQL where databases can be created]
 
-Each test has a separate server on an empty database, of SQLite without a URL. The tests come from Debian's python3-glance. They send a project
-and roles in headers; a server that checks tokens gets a token for each pair. The tests that differ by design are in
-DEPARTURES; docs/openstack.md explains them. The exit status is 0 if exactly these fail.
+Each test has a separate server on an empty database, of SQLite without a URL. The tests come from Debian's
+python3-glance. They send a project and roles in headers; a server that checks tokens gets a token for each pair. The
+tests that differ by design are in DEPARTURES; docs/openstack.md explains them. The exit status is 0 if exactly these
+fail.
 """
 import re
 import subprocess
