@@ -302,9 +302,12 @@ func (i *nodeInventory) columnValue() int64 {
 func (i *nodeInventory) isPicky() bool { return i.minUnit > 1 || i.stepSize > 1 }
 
 func (b *builder) setColumn(class, id int32, value int64, picky bool) {
-	c := b.columns.at(class)
+	c := b.column(class)
+	if c.free.owner != b.edit {
+		c = &column{free: c.free}
+		b.columns.set(b.edit, class, c)
+	}
 	c.free.set(b.edit, id, value)
-	b.columns.set(b.edit, class, c)
 	if set := b.picky.at(class); set.has(id) != picky {
 		set.put(b.edit, id, picky)
 		b.picky.set(b.edit, class, set)

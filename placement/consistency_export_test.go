@@ -92,7 +92,7 @@ func (w *World) wrongAggregates() string {
 
 func (w *World) wrongColumns() string {
 	for name, class := range w.classes.ids.all() {
-		c, kept := w.columns.at(class), w.picky.at(class)
+		c, kept := w.column(class), w.picky.at(class)
 		for id := range w.idLimit {
 			var want int64
 			picky := false

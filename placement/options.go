@@ -107,7 +107,7 @@ func (s *search) hasCapacity(slot *slot, id int32) bool {
 		if d.class == unknown {
 			return false
 		}
-		if c := s.world.columns.at(d.class); c.free.at(id) <= d.amount {
+		if c := s.world.column(d.class); c.free.at(id) <= d.amount {
 			return false
 		}
 	}

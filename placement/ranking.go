@@ -80,6 +80,8 @@ type ranking struct {
 
 	chunks []weak.Pointer[chunk[*node]]
 	stamps []uint64 // by id
+	// Forgotten are the roots that count as changed, in chunks that may not have.
+	forgotten []int32
 }
 
 // ranked returns the fingerprint for a ranking, which is the same for all seeds.
@@ -188,6 +190,11 @@ func (k *ranking) fill() bool {
 // last call.
 func (k *ranking) changed(w *World) map[*providerTree]bool {
 	trees := map[*providerTree]bool{}
+	for _, id := range k.forgotten {
+		n := w.nodes.at(id)
+		k.stamps[id], trees[n.tree] = n.stamp, true
+	}
+	k.forgotten = k.forgotten[:0]
 	for i, c := range w.nodes.chunks {
 		seen := k.chunks[i].Value()
 		if seen == c {
@@ -207,7 +214,7 @@ func (k *ranking) changed(w *World) map[*providerTree]bool {
 // forget makes a root count as changed: a claim of the candidate that was taken
 // from it may fail.
 func (k *ranking) forget(root int32) {
-	k.stamps[root], k.chunks[root/chunkSize] = 0, weak.Pointer[chunk[*node]]{}
+	k.forgotten = append(k.forgotten, root)
 }
 
 // scoreAgain scores the roots of some trees again.

@@ -121,7 +121,7 @@ func (r *reacher) keepStocked(m mask, class int32) { r.keepAbove(m, class, 0) }
 // keepAbove keeps the providers whose value in the column of a class is above a
 // limit.
 func (r *reacher) keepAbove(m mask, class int32, limit int64) {
-	free := r.columns.at(class).free
+	free := r.column(class).free
 	for i, word := range m {
 		if word == 0 {
 			continue

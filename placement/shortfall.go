@@ -173,7 +173,7 @@ func (f *lackFinder) addLeast(i int, could servers, roots, shared mask) {
 
 // addShort adds the missing units of a demand for trees with a single provider.
 func (f *lackFinder) addShort(d demand, roots mask) {
-	column, picky := f.columns.at(d.class), f.picky.at(d.class)
+	column, picky := f.column(d.class), f.picky.at(d.class)
 	for i, word := range roots {
 		free, odd := column.free.word(i), picky.word(i)
 		if free == nil {
@@ -265,7 +265,7 @@ func (f *lackFinder) clausesOf(i int) (clauses [][]string, having []mask) {
 func (f *lackFinder) lackOf(i int, id int32, clauses [][]string, having []mask) lack {
 	var of lack
 	for _, d := range f.of.slots[i].demands {
-		column, picky := f.columns.at(d.class), f.picky.at(d.class)
+		column, picky := f.column(d.class), f.picky.at(d.class)
 		of.addShort(f.short(d, id, column.free.at(id), picky.has(id)))
 	}
 	for k, clause := range clauses {

@@ -122,7 +122,7 @@ func (z *zones) numberAll() {
 func (z *zones) findTops(r *Request) {
 	z.tops = map[int32]int{}
 	for _, name := range r.classes() {
-		free := z.world.columns.at(z.world.classes.lookup(name)).free
+		free := z.world.column(z.world.classes.lookup(name)).free
 		for id := range z.world.idLimit {
 			if free.at(id) == 0 || z.world.nodes.at(id).sharing {
 				continue

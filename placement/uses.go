@@ -13,7 +13,7 @@ func (w *World) UsesTrait(name string) bool {
 
 // UsesResourceClass reports whether any provider has an inventory of a class.
 func (w *World) UsesResourceClass(name string) bool {
-	column := w.columns.at(w.classes.lookup(name))
+	column := w.column(w.classes.lookup(name))
 	for id := range w.idLimit {
 		if column.free.at(id) != 0 {
 			return true

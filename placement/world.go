@@ -36,7 +36,7 @@ type World struct {
 	classes        interner
 	aggregates     interner
 	traitMembers   array[bitset]    // by trait
-	columns        array[column]    // by class
+	columns        array[*column]   // by class
 	picky          array[bitset]    // by class: providers with a minUnit or stepSize above 1, which restrict amounts
 	aggregateIndex array[aggregate] // by aggregate
 
@@ -69,6 +69,16 @@ type Update struct {
 // provider can take in one allocation, plus 1; 0 means that the provider has no
 // inventory of the class.
 type column struct{ free array[int64] }
+
+var noColumn column
+
+// column returns the column of a class, an empty one for an unknown class.
+func (w *World) column(class int32) *column {
+	if c := w.columns.at(class); c != nil {
+		return c
+	}
+	return &noColumn
+}
 
 // node is a provider in the form that the search reads.
 type node struct {
