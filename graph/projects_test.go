@@ -323,5 +323,26 @@ func TestPolicyOpensConsumers(t *testing.T) {
 		if !strings.Contains(answer, `"totalCount":0`) {
 			t.Errorf("with a field of placement.write for members they see: %s", answer)
 		}
+		consumer := otherUUID(1)
+		for _, mutation := range []string{
+			`deleteAllocations(input: {consumer: "$"}) { consumer { projectId userId } }`,
+			`deleteAllocationsForMany(input: {consumers: ["$"], dryRun: true}) { results { consumer { projectId } } }`,
+			`confirmAllocations(input: {consumers: ["$"]}) { consumers { projectId } }`,
+			`setAllocations(input: {consumers: [{uuid: "$", projectId: "demo", userId: "u", generation: 1, allocations: []}]}) { consumers { uuid } }`,
+			`setAllocations(input: {dryRun: true, consumers: [{uuid: "` + noUUID + `", projectId: "vault", userId: "u", allocations: [{provider: "` + provider + `", resources: [{resourceClass: "VCPU", amount: 1}]}]}]}) { consumers { uuid } }`,
+			`applyPlan(input: {moves: [{consumer: "$", consumerGeneration: 1, allocations: [{provider: "` + provider + `", resources: [{resourceClass: "VCPU", amount: 1}]}]}]}) { results { consumer { projectId } } }`,
+			`reshape(input: {inventories: [{provider: "` + provider + `", generation: 1, inventories: []}], consumers: [{uuid: "$", projectId: "demo", userId: "u", allocations: []}]}) { consumers { uuid } }`,
+			`place(input: {dryRun: true, request: {resources: [{resourceClass: "VCPU", amount: 1}]}, consumers: [{uuid: "` + noUUID + `", projectId: "demo", userId: "u"}], policy: {hosts: SAME, consumers: ["$"]}}) { results { consumer { uuid } } }`,
+			`place(input: {dryRun: true, request: {resources: [{resourceClass: "VCPU", amount: 1}]}, consumers: [{uuid: "` + noUUID + `", projectId: "demo", userId: "u"}], policy: {hosts: DISTINCT, group: {projectId: "vault"}}}) { results { consumer { uuid } } }`,
+		} {
+			field := mutation[:strings.Index(mutation, "(")]
+			policy := newPolicy(t, map[string][]string{field: {access.RoleMember}})
+			answer := askAs(t, executor, viewers["member"].WithPolicy(policy),
+				"mutation { "+strings.ReplaceAll(mutation, "$", consumer)+" }")
+			if !strings.Contains(answer, `"data":{"`+field+`":null}`) || !strings.Contains(answer, `"NOT_FOUND"`) &&
+				!strings.Contains(answer, "a claim for other projects needs the role admin or service") {
+				t.Errorf("with %s for members they see: %s", field, answer)
+			}
+		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store/sqldb"
+	"github.com/cadastre-dev/cadastre/store/visible"
 )
 
 // SetAllocations replaces the allocations of several consumers, all or none. It
@@ -106,15 +107,16 @@ type ConsumerOutcome = sqldb.RowOutcome[placement.Consumer]
 // decided. Claims that wait at the same time share a transaction. A dry run is
 // not queued and has a separate transaction.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
+	// check here, since claims of several viewers share a transaction
+	if err := s.checkSeen(ctx, w.mutation, w.concerned); err != nil {
+		return err
+	}
 	if sqldb.IsDryRun(ctx) {
 		return s.tryClaim(ctx, w)
 	}
-	viewer, err := access.ViewerFrom(ctx).Authorize(w.mutation)
-	if err != nil {
-		return err // check here, since claims of several viewers share a transaction
-	}
+	viewer := access.ViewerFrom(ctx)
 	w.ctx, w.claimant = ctx, claimant{viewer.UserID, viewer.ProjectID}
-	err = s.claims.decide(ctx, w, s.decideClaims)
+	err := s.claims.decide(ctx, w, s.decideClaims)
 	if !errors.Is(err, errUnplaced) && !errors.Is(err, errLost) { // then Place continues
 		s.Wrote(ctx) // even if another request's transaction decided it
 	}
@@ -122,6 +124,29 @@ func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 		return fmt.Errorf("%s: %w", w.mutation, err)
 	}
 	s.Committed(ctx)
+	return nil
+}
+
+// checkSeen authorizes a viewer. It refuses a mutation that concerns consumers of
+// other projects if the viewer does not see them: a policy can permit single fields.
+func (s *PlacementStore) checkSeen(ctx context.Context, mutation string, of concerned) error {
+	viewer, err := access.ViewerFrom(ctx).Authorize(mutation)
+	if viewer = viewer.At(""); err != nil || viewer.May(access.RulePlacementWrite) || visible.SeesEveryConsumer(ctx) {
+		return err
+	}
+	hidden, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT uuid FROM consumers WHERE project_id <> $2 AND `+
+		s.Listed("uuid", "$1", "text")+` ORDER BY uuid LIMIT 1`,
+		sqldb.JSONOf(slices.Concat(of.consumers, of.peers)), viewer.ProjectID)
+	if err != nil {
+		return fmt.Errorf("look for consumers of other projects: %w", err)
+	}
+	if len(hidden) > 0 {
+		return problem.Refuse(problem.ErrNotFound, "consumer %s does not exist", hidden[0])
+	}
+	groups := lists.Map(of.groups, func(g *placement.ConsumerGroup) string { return g.ProjectID })
+	if len(lists.Without(slices.Concat(of.projects, groups), []string{viewer.ProjectID})) > 0 {
+		return viewer.Require(access.RuleConsumersReadAny, "a claim for other projects")
+	}
 	return nil
 }
 

@@ -39,6 +39,9 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
 	if err := problemsOf(confirmation.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
+	if err := s.checkSeen(ctx, "confirmAllocations", concerned{consumers: confirmation.Consumers}); err != nil {
+		return nil, err
+	}
 	var consumers []*placement.Consumer
 	err := s.Write(ctx, "confirmAllocations", func(tx *sqldb.Tx) error {
 		c := &claimTx{Tx: tx, consumers: map[string]*consumerRow{}, now: s.Now()}

@@ -139,14 +139,17 @@ type place struct {
 
 // decide makes one round: it chooses, claims, and sets the outcomes.
 func (p *place) decide(ctx context.Context, dryRun bool) error {
-	if err := p.seePeers(ctx); err != nil {
-		return err
-	}
 	uuids := lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.UUID })
 	w := &waitingClaim{mutation: "place", answer: &p.outcomes,
 		concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
 			projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
 	w.concerned.peers, w.concerned.groups = p.peersConcerned()
+	if err := p.store.checkSeen(ctx, w.mutation, w.concerned); err != nil {
+		return err
+	}
+	if err := p.seePeers(ctx); err != nil {
+		return err
+	}
 	w.round, w.choose = p.round, func(world *placement.World, isGuess bool) (*placement.World, error) {
 		return p.choose(w, world, isGuess)
 	}

@@ -31,9 +31,8 @@ type peers struct {
 func groupKey(g *placement.ConsumerGroup) string { return sqldb.JSONOf(g) }
 
 // peersOf reads the consumers with the given uuids and the consumers of groups,
-// with the uuids of their providers. It does not check visibility: viewers who
-// may place see all consumers. It reads at most placement.MaxConsumers+1
-// consumers of a group; see checkGroup.
+// with the uuids of their providers. checkSeen has checked visibility. It reads at
+// most placement.MaxConsumers+1 consumers of a group; see checkGroup.
 func (s *PlacementStore) peersOf(ctx context.Context, on sqldb.Conn, uuids []string,
 	groups []*placement.ConsumerGroup) (*peers, error) {
 	found := &peers{providers: map[string][]string{}, groups: map[string][]string{}}

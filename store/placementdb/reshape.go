@@ -20,6 +20,9 @@ func (s *PlacementStore) Reshape(ctx context.Context,
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
 		return nil, nil, nil, err
 	}
+	if err := s.checkSeen(ctx, "reshape", concernedBy(reshape.Consumers)); err != nil {
+		return nil, nil, nil, err
+	}
 	reshape.BeyondLimits = mayExceedLimits(ctx, "reshape")
 	var providers []*placement.Provider
 	var consumers []*placement.Consumer
