@@ -59,10 +59,10 @@ var hiddenPaths = []struct{ query, hidden, missing string }{
 	{`mutation { deleteNamespace(input: {name: "$"}) { namespace { id } } }`, marker, "absent"},
 	{`mutation { deleteNamespaceContents(input: {namespace: "$", kinds: [TAGS]}) { namespace { id } } }`, marker,
 		"absent"},
-	{`mutation { createProperty(input: {namespace: "$", name: "p", title: "P", type: STRING}) { property { id } } }`,
+	{`mutation { createProperty(input: {namespace: "$", name: "p", title: "P", type: STRING}) { namespace { id } } }`,
 		marker, "absent"},
-	{`mutation { deleteProperty(input: {namespace: "$", name: "p"}) { property { id } } }`, marker, "absent"},
-	{`mutation { createObject(input: {namespace: "$", name: "o"}) { object { id } } }`, marker, "absent"},
+	{`mutation { deleteProperty(input: {namespace: "$", name: "p"}) { namespace { id } } }`, marker, "absent"},
+	{`mutation { createObject(input: {namespace: "$", name: "o"}) { namespace { id } } }`, marker, "absent"},
 	{`mutation { setTags(input: {namespace: "$", tags: []}) { namespace { id } } }`, marker, "absent"},
 	{`mutation { deleteTag(input: {namespace: "$", name: "t"}) { tag { id } } }`, marker, "absent"},
 	{`mutation { associateResourceType(input: {namespace: "$", resourceType: "physical:host"}) { resourceTypeAssociation { id } } }`, marker, "absent"},
@@ -100,7 +100,7 @@ func TestWhatIsHiddenCostsWhatIsMissingCosts(t *testing.T) {
 			first, firstStatements := ask("member", strings.ReplaceAll(query, "$", hidden))
 			second, secondStatements := ask("member", strings.ReplaceAll(query, "$", missing))
 			if first = strings.ReplaceAll(first, hidden, "$"); first != strings.ReplaceAll(second, missing, "$") ||
-				firstStatements != secondStatements {
+				firstStatements != secondStatements || strings.Contains(first, `"GRAPHQL_`) {
 				t.Errorf("%s\nhidden takes %d statements, missing %d:\n%s\n%s", query,
 					firstStatements, secondStatements, first, second)
 			}
