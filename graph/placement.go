@@ -236,11 +236,8 @@ func changedConsumers(ctx context.Context, consumers ...*placement.Consumer) []*
 // appliedMoves returns the outcomes of moves, and registers the consumers.
 func appliedMoves(ctx context.Context, outcomes []store.AppliedMove) []*model.ApplyPlanResult {
 	return lists.Map(outcomes, func(outcome store.AppliedMove) *model.ApplyPlanResult {
-		result := &model.ApplyPlanResult{Outcome: outcome.Outcome, Errors: rowErrors(outcome.Problems)}
-		if outcome.Row != nil {
-			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
-		}
-		return result
+		return &model.ApplyPlanResult{Outcome: outcome.Outcome, Errors: rowErrors(outcome.Problems),
+			Consumer: registered(ctx, model.ConsumerOf(outcome.Row))}
 	})
 }
 
@@ -248,11 +245,8 @@ func appliedMoves(ctx context.Context, outcomes []store.AppliedMove) []*model.Ap
 // deleted, and registers the consumers.
 func clearedResults(ctx context.Context, outcomes []store.ConsumerOutcome) []*model.DeleteAllocationsForManyResult {
 	return lists.Map(outcomes, func(outcome store.ConsumerOutcome) *model.DeleteAllocationsForManyResult {
-		result := &model.DeleteAllocationsForManyResult{Errors: rowErrors(outcome.Problems)}
-		if outcome.Row != nil {
-			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
-		}
-		return result
+		return &model.DeleteAllocationsForManyResult{Errors: rowErrors(outcome.Problems),
+			Consumer: registered(ctx, model.ConsumerOf(outcome.Row))}
 	})
 }
 

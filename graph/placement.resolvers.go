@@ -178,10 +178,7 @@ func (r *mutationResolver) SetAllocations(ctx context.Context, input placement.C
 
 func (r *mutationResolver) DeleteAllocations(ctx context.Context, input model.DeleteAllocationsInput) (*model.DeleteAllocationsPayload, error) {
 	consumer, err := r.Store.DeleteAllocations(store.DryRun(ctx, input.DryRun), input.Consumer)
-	if err != nil {
-		return nil, err
-	}
-	return &model.DeleteAllocationsPayload{Consumer: changedConsumers(ctx, consumer)[0]}, nil
+	return &model.DeleteAllocationsPayload{Consumer: registered(ctx, model.ConsumerOf(consumer))}, err
 }
 
 func (r *mutationResolver) DeleteAllocationsForMany(ctx context.Context, input placement.Deletion) (*model.DeleteAllocationsForManyPayload, error) {

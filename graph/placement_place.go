@@ -56,14 +56,14 @@ func askedBy(of *model.PlacementRequestInput) *model.CandidatesAsked {
 func placedResults(ctx context.Context, request *placement.Request,
 	outcomes []store.PlacedOutcome) []*model.PlaceResult {
 	return lists.Map(outcomes, func(outcome store.PlacedOutcome) *model.PlaceResult {
-		result := &model.PlaceResult{Errors: rowErrors(outcome.Problems), Terms: []*model.PreferenceTerm{},
+		result := &model.PlaceResult{Consumer: registered(ctx, model.ConsumerOf(outcome.Row)),
+			Errors: rowErrors(outcome.Problems), Terms: []*model.PreferenceTerm{},
 			Alternatives: []*placement.GroupAlternative{}}
 		if outcome.Row != nil {
 			terms, score := model.TermsOf(request.Preferences, outcome.Holds)
 			result.Score, result.Terms = &score, terms
 			result.Alternatives = lists.Map(outcome.Alternatives,
 				func(a placement.GroupAlternative) *placement.GroupAlternative { return &a })
-			result.Consumer = changedConsumers(ctx, outcome.Row)[0]
 		}
 		return result
 	})
