@@ -62,8 +62,9 @@ func (r *Resolver) changes(ctx context.Context, filter change.Filter, first *int
 		return nil, err
 	}
 	end := r.Store.Cursor(r.Store.After(from, connection.Page.Items, connection.Page.HasMore))
-	return model.NewChangeConnection(connection, end, func(ctx context.Context) (string, error) {
-		latest, err := r.Store.Latest(ctx, filter)
-		return r.Store.Cursor(latest), err
-	}), nil
+	return &model.ChangeConnection{Connection: connection, Cursor: end,
+		Newest: func(ctx context.Context) (string, error) {
+			latest, err := r.Store.Latest(ctx, filter)
+			return r.Store.Cursor(latest), err
+		}}, nil
 }

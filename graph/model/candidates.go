@@ -187,18 +187,19 @@ func explanationOf(world *placement.World, explanation placement.Explanation) *C
 // consumer.
 type PlacePayload struct {
 	Results []*PlaceResult
-	explain func() *CandidateExplanation // nil if there was room for all
+	explain func() *CandidateExplanation
 }
 
 // PlacedIn returns the payload of outcomes. World is the world that had no room
 // for a consumer, or nil if there was room. It is searched again only if the
 // explanation is selected.
 func PlacedIn(world *placement.World, request *placement.Request, results []*PlaceResult) *PlacePayload {
-	payload := &PlacePayload{Results: results}
-	if world != nil {
-		payload.explain = sync.OnceValue(func() *CandidateExplanation { return explanationIn(world, request) })
-	}
-	return payload
+	return &PlacePayload{results, sync.OnceValue(func() *CandidateExplanation {
+		if world == nil {
+			return nil
+		}
+		return explanationIn(world, request)
+	})}
 }
 
 // PlaceRefusal is why the last mutation `place` for a consumer was refused.
@@ -223,12 +224,7 @@ func (r *PlaceRefusal) Explanation(world *placement.World) *CandidateExplanation
 }
 
 // Explanation returns why there was no room, nil if there was.
-func (p *PlacePayload) Explanation() *CandidateExplanation {
-	if p.explain == nil {
-		return nil
-	}
-	return p.explain()
-}
+func (p *PlacePayload) Explanation() *CandidateExplanation { return p.explain() }
 
 // AllocationCandidate is one way to serve a request.
 type AllocationCandidate struct {

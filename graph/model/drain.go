@@ -10,28 +10,22 @@ import (
 type DrainPlan struct {
 	*placement.DrainPlan
 	world   *placement.World
-	explain func() *CandidateExplanation // nil if all consumers fit
+	explain func() *CandidateExplanation
 }
 
 // DrainPlanIn returns a plan with the world that it was made in.
 func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
-	out := &DrainPlan{DrainPlan: plan, world: world}
-	if len(plan.Unplaced) > 0 {
-		out.explain = sync.OnceValue(func() *CandidateExplanation {
-			return explanationIn(plan.After, plan.Unplaced[0].Request)
-		})
-	}
-	return out
+	return &DrainPlan{plan, world, sync.OnceValue(func() *CandidateExplanation {
+		if len(plan.Unplaced) == 0 {
+			return nil
+		}
+		return explanationIn(plan.After, plan.Unplaced[0].Request)
+	})}
 }
 
 // Explanation returns why the first of the consumers that do not fit has no
 // place, or nil if all fit.
-func (p *DrainPlan) Explanation() *CandidateExplanation {
-	if p.explain == nil {
-		return nil
-	}
-	return p.explain()
-}
+func (p *DrainPlan) Explanation() *CandidateExplanation { return p.explain() }
 
 // Moves returns the moves in order.
 func (p *DrainPlan) Moves() []*DrainMove {
