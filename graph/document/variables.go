@@ -3,7 +3,6 @@ package document
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -121,12 +120,15 @@ func (c *coercion) object(at *path, definition *ast.Definition, value any) any {
 		c.refuse(at, "not an object of the type %s", definition.Name)
 		return nil
 	}
-	if !isKnown(definition, object) {
-		for _, name := range slices.Sorted(maps.Keys(object)) {
-			if definition.Fields.ForName(name) == nil {
-				c.refuse(at, "unknown field %q of %s", name, definition.Name)
-			}
+	var unknown []string
+	for name := range object {
+		if definition.Fields.ForName(name) == nil {
+			unknown = append(unknown, name)
 		}
+	}
+	slices.Sort(unknown)
+	for _, name := range unknown {
+		c.refuse(at, "unknown field %q of %s", name, definition.Name)
 	}
 	out := make(map[string]any, len(object))
 	for _, member := range definition.Fields {
@@ -141,16 +143,6 @@ func (c *coercion) object(at *path, definition *ast.Definition, value any) any {
 		c.oneOf(at, definition, object)
 	}
 	return out
-}
-
-// isKnown reports whether a type has all fields of an object.
-func isKnown(definition *ast.Definition, object map[string]any) bool {
-	for name := range object {
-		if definition.Fields.ForName(name) == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // oneOf checks that an object has exactly one field, and that it is not null.
