@@ -37,7 +37,7 @@ type place struct {
 	field   *document.Field
 	rows    []any // *rows of each kind registered here
 	batches []any // *batch of each load for the rows registered here
-	called  []any // *batch of each loader called here, *shared of each instance of Once
+	called  []any // *batch of each loader called here, shared of each instance of Once
 }
 
 // rows are the rows of one kind at a place.
@@ -146,9 +146,7 @@ func RegisterLater[Row any](ctx context.Context, registered func() []*Row) {
 }
 
 // shared has the values that Once computed at a place, by key.
-type shared[K comparable, V any] struct {
-	values map[K]V
-}
+type shared[K comparable, V any] map[K]V
 
 // Once returns the value of compute for a key. It computes the value once for
 // each key at the place of the current field, whose arguments are the same for
@@ -158,7 +156,7 @@ func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, er
 	here := placeOf(ctx)
 	known := sharedAt[K, V](here)
 	here.of.mu.Lock()
-	value, ok := known.values[key]
+	value, ok := known[key]
 	here.of.mu.Unlock()
 	if ok {
 		return value, nil
@@ -169,21 +167,21 @@ func Once[K comparable, V any](ctx context.Context, key K, compute func() (V, er
 	}
 	here.of.mu.Lock()
 	defer here.of.mu.Unlock()
-	known.values[key] = value
+	known[key] = value
 	return value, nil
 }
 
 // sharedAt returns the values that Once keeps at a place for keys and values of
 // these types.
-func sharedAt[K comparable, V any](here *place) *shared[K, V] {
+func sharedAt[K comparable, V any](here *place) shared[K, V] {
 	here.of.mu.Lock()
 	defer here.of.mu.Unlock()
 	for _, called := range here.called {
-		if of, ok := called.(*shared[K, V]); ok {
+		if of, ok := called.(shared[K, V]); ok {
 			return of
 		}
 	}
-	of := &shared[K, V]{values: map[K]V{}}
+	of := shared[K, V]{}
 	here.called = append(here.called, of)
 	return of
 }
