@@ -43,7 +43,8 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 		mux.Handle("POST /console/keystone", t.keystoneHandler())
 	}
 	mux.HandleFunc("GET /console/assets/", http.NotFound)
-	for _, name := range consoleAssets() {
+	for _, file := range must(consoleFiles.ReadDir("console/assets")) { // compressed
+		name := file.Name()
 		content := must(consoleFiles.ReadFile("console/assets/" + name))
 		// the name has the hash of the content
 		mux.HandleFunc("GET /console/assets/"+strings.TrimSuffix(name, ".gz"), asset(name, content))
@@ -52,12 +53,8 @@ func (t *transport) addConsole(mux *http.ServeMux) {
 
 // consoleSettings returns the settings for the page's script, as JSON.
 func (t *transport) consoleSettings() string {
-	roles := t.DemoRoles
-	if roles == nil {
-		roles = []DemoRole{}
-	}
 	return string(must(json.Marshal(map[string]any{
-		"roles": roles, "ide": t.Profile == Open, "oidc": t.SignIn.OIDC, "keystone": t.SignIn.Keystone != nil,
+		"roles": t.DemoRoles, "ide": t.Profile == Open, "oidc": t.SignIn.OIDC, "keystone": t.SignIn.Keystone != nil,
 	})))
 }
 
@@ -73,23 +70,4 @@ func (s SignIn) sources() string {
 	}
 	with := "'self' " + issuer.Scheme + "://" + issuer.Host
 	return "connect-src " + with + "; frame-src " + with
-}
-
-// consoleAssets returns the names of the assets of the console, which are
-// compressed.
-func consoleAssets() []string {
-	var names []string
-	for _, file := range must(consoleFiles.ReadDir("console/assets")) {
-		names = append(names, file.Name())
-	}
-	return names
-}
-
-// addNoConsole answers requests below /console: the console is not served, but
-// the API is.
-func addNoConsole(mux *http.ServeMux) {
-	none := notServed("The console is not served in the profile locked. The API is at /graphql; " +
-		"cadastre serve --console serves the console here.\n")
-	mux.HandleFunc("GET /console", none)
-	mux.HandleFunc("GET /console/", none)
 }

@@ -145,7 +145,7 @@ func (e *eventStream) sayWhy(ctx context.Context) {
 	if ctx.Err() == nil {
 		return
 	}
-	if why := endingOf(ctx); why.isAboutViewer() {
+	if why := endingOf(ctx); why.code == closedForbidden {
 		err := graph.ProtocolError(ctx, graph.CodeUnauthenticated, why.reason)
 		_ = e.refused(gqlerror.List{err}) // the client may have gone
 	}

@@ -91,16 +91,7 @@ func ideSettings(roles []DemoRole) map[string]any {
 	for _, name := range ideTabs {
 		tabs = append(tabs, string(must(ideFiles.ReadFile("ide/queries/"+name+".graphql"))))
 	}
-	if roles == nil {
-		roles = []DemoRole{}
-	}
 	return map[string]any{"roles": roles, "tabs": tabs}
-}
-
-// addNoIDE answers at /: the IDE is not served, but the API is.
-func addNoIDE(mux *http.ServeMux) {
-	mux.HandleFunc("GET /{$}", notServed("The IDE is not served in the profile locked. The API is at /graphql; "+
-		"cadastre serve --profile open serves the IDE here.\n"))
 }
 
 // notServed returns a handler that answers 404 with the reason.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -131,23 +130,6 @@ type source struct {
 	// server's own, or the server had it under the hash in the request. The
 	// console's documents are excluded.
 	persisted bool
-}
-
-// request reads a request, and returns it with its document or refuses it.
-func (t *transport) request(r *http.Request, text []byte) (*request, source, *refusal) {
-	request, refused := readRequest(r, text)
-	if refused != nil {
-		return nil, source{}, refused
-	}
-	from, refused := t.resolve(request)
-	return request, from, refused
-}
-
-// register keeps the text of a document that arrived with its hash.
-func (t *transport) register(source source) {
-	if source.register != "" {
-		t.persisted.Add(source.register, source.text, int64(len(source.text))+sha256.Size*2)
-	}
 }
 
 // resolve returns the document of a request. This is its text, or the persisted

@@ -78,7 +78,11 @@ func lengthOf(r *http.Request, text []byte) int { return len(text) + len(r.URL.R
 func (t *transport) read(ctx context.Context, w http.ResponseWriter, r *http.Request, text []byte,
 	h *held) (*document.Operation, *refusal) {
 	defer h.work.Give(readings)
-	request, from, refused := t.request(r, text)
+	request, refused := readRequest(r, text)
+	if refused != nil {
+		return nil, refused
+	}
+	from, refused := t.resolve(request)
 	if refused != nil {
 		return nil, refused
 	}
@@ -117,8 +121,8 @@ func pointsOf(viewer access.Viewer, operation *document.Operation) int {
 // the text of a valid document that arrived with its hash.
 func (t *transport) check(ctx context.Context, w http.ResponseWriter, r *http.Request, from source,
 	prepared document.Prepared) *refusal {
-	if prepared.Valid {
-		t.register(from)
+	if prepared.Valid && from.register != "" {
+		t.persisted.Add(from.register, from.text, int64(len(from.text)+len(from.register)))
 	}
 	if operation := prepared.Operation; operation != nil {
 		requestLogOf(ctx).operation = clip(operation.Definition.Name, 100)

@@ -51,9 +51,6 @@ func isUpgrade(r *http.Request) bool {
 		hasToken(r.Header, "Upgrade", "websocket")
 }
 
-// wantsStream reports whether the answer to a request may be a stream.
-func wantsStream(r *http.Request) bool { return isUpgrade(r) || acceptsEvents(r.Header) }
-
 func hasToken(header http.Header, name, token string) bool {
 	for value := range strings.SplitSeq(strings.Join(header.Values(name), ","), ",") {
 		if strings.EqualFold(strings.TrimSpace(value), token) {

@@ -129,10 +129,6 @@ type ending struct {
 // Error returns the reason.
 func (e *ending) Error() string { return e.reason }
 
-// isAboutViewer reports whether the stream ended because its token is not valid
-// or the permissions of the token have changed.
-func (e *ending) isAboutViewer() bool { return e.code == closedForbidden }
-
 var (
 	errClientGone = &ending{closedGoingAway, "the client disconnected", "client"}
 	errStopping   = &ending{closedGoingAway, "the server is stopping; connect again", "stopping"}

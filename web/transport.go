@@ -63,7 +63,10 @@ func (t *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request, or returns why it is refused.
 func (t *transport) serve(w http.ResponseWriter, r *http.Request, media string) *refusal {
-	of, refused := t.identify(w, r, media)
+	if refused := checkMethod(w, r, media); refused != nil {
+		return refused
+	}
+	of, refused := t.caller(w, r)
 	if refused != nil {
 		return refused
 	}

@@ -18,14 +18,6 @@ import (
 	"github.com/cadastre-dev/cadastre/schema"
 )
 
-// identify checks a request's method and media type, and returns its caller.
-func (t *transport) identify(w http.ResponseWriter, r *http.Request, media string) (caller, *refusal) {
-	if refused := checkMethod(w, r, media); refused != nil {
-		return caller{}, refused
-	}
-	return t.caller(w, r)
-}
-
 // checkMethod refuses unsupported methods, and requests that accept no media
 // type of answers.
 func checkMethod(w http.ResponseWriter, r *http.Request, media string) *refusal {

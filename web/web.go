@@ -139,6 +139,7 @@ func New(options Options) http.Handler {
 	if options.Limits == (Limits{}) {
 		options.Limits = DefaultLimits()
 	}
+	options.DemoRoles = append([]DemoRole{}, options.DemoRoles...) // JSON without any is a list, too
 	options.SchemaAccess = cmp.Or(options.SchemaAccess, options.Profile.SchemaAccess())
 	measured := newMeasurements(options.Metrics, options.Version)
 	transport := newTransport(options, measured)
@@ -162,12 +163,16 @@ func New(options Options) http.Handler {
 	case options.Console:
 		mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))
 	default:
-		addNoIDE(mux)
+		mux.HandleFunc("GET /{$}", notServed("The IDE is not served in the profile locked. The API is at /graphql; "+
+			"cadastre serve --profile open serves the IDE here.\n"))
 	}
 	if options.servesConsole() {
 		transport.addConsole(mux)
 	} else {
-		addNoConsole(mux)
+		none := notServed("The console is not served in the profile locked. The API is at /graphql; " +
+			"cadastre serve --console serves the console here.\n")
+		mux.HandleFunc("GET /console", none)
+		mux.HandleFunc("GET /console/", none)
 	}
 	return observe(compressed(mux), options, measured)
 }
@@ -198,7 +203,7 @@ func compressed(next http.Handler) http.Handler {
 	zipped := must(gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
 		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest))))(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if wantsStream(r) {
+		if isUpgrade(r) || acceptsEvents(r.Header) {
 			next.ServeHTTP(w, r) // sends small events, each immediately
 			return
 		}
