@@ -246,8 +246,7 @@ func (v Viewer) Authorize(field string) (Viewer, error) {
 // RequireAt returns ErrForbidden unless the viewer's roles permit a field. The
 // store calls it after it has checked visibility.
 func (v Viewer) RequireAt(field string) error {
-	v.field = field
-	return v.Require(permissions[field].Rule, field)
+	return v.At(field).Require(permissions[field].Rule, field)
 }
 
 // Require returns ErrForbidden unless the viewer's roles permit a rule. The

@@ -136,10 +136,7 @@ func cell(value any, people bool) string {
 	case []any:
 		return strings.Join(lists.Map(of, func(member any) string { return cell(pair(member), people) }), ", ")
 	case map[string]any:
-		text, err := json.Marshal(of)
-		if err != nil {
-			return ""
-		}
+		text, _ := json.Marshal(of) // decoded JSON never fails
 		return string(text)
 	}
 	return fmt.Sprint(value)

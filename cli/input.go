@@ -74,11 +74,8 @@ var shortForms = map[string]func(text string) (any, error){
 // an error.
 func inputOf(definition *ast.Definition, text string) (any, error) {
 	asJSON, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return nil, fmt.Errorf("%q is neither JSON nor YAML", text)
-	}
-	value, err := decoded(asJSON)
-	if err != nil {
+	value, wrong := decoded(asJSON)
+	if err != nil || wrong != nil {
 		return nil, fmt.Errorf("%q is neither JSON nor YAML", text)
 	}
 	if err := knownFields(definition, value); err != nil {
@@ -126,10 +123,7 @@ func jsonOf(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	quoted, err := json.Marshal(text)
-	if err != nil { // a string never fails
-		return nil
-	}
+	quoted, _ := json.Marshal(text) // a string never fails
 	return quoted
 }
 

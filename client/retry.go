@@ -24,8 +24,8 @@ import (
 // DefaultRetries is the default number of retries of a request.
 const DefaultRetries = 3
 
-// The waits before a retry: the first if the server gives no time, and the
-// maximum. If the server gives a longer time, the client does not retry.
+// The waits before a retry: the first if the server gives no time, which doubles
+// with each retry, and the maximum. If the server gives a longer time, the client does not retry.
 const (
 	firstWait = 250 * time.Millisecond
 	maxWait   = 10 * time.Second
@@ -57,7 +57,7 @@ func (c *Client) repeated(ctx context.Context, req *graphql.Request, send func(c
 		if err == nil || kind == "" || ctx.Err() != nil {
 			return err
 		}
-		wait, ok := waitOf(err, waitBefore(again), kind == ast.Mutation)
+		wait, ok := waitOf(err, min(firstWait<<min(again, 10), maxWait), kind == ast.Mutation)
 		if kind == ast.Mutation && isOpen(err) {
 			open = err
 		} else if open != nil && changedNothing(err) {
@@ -80,10 +80,6 @@ func traced(ctx context.Context, send func(context.Context) error) error {
 	}
 	return err
 }
-
-// waitBefore returns the usual wait before a retry: twice the one before, maxWait
-// at most.
-func waitBefore(again int) time.Duration { return min(firstWait<<min(again, 10), maxWait) }
 
 // waitOf returns the wait before the next attempt after an error: the longer of
 // otherwise and the server's time. It returns false if a retry would fail

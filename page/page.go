@@ -138,12 +138,9 @@ func (p Position) Cursor() string {
 // ParsePosition parses a cursor of the list. It returns false if the cursor is
 // mangled, has invalid strings, or belongs to another list or order.
 func ParsePosition(cursor, list string) (Position, bool) {
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil {
-		return Position{}, false
-	}
 	var t positionText
-	if err := json.Unmarshal(text, &t); err != nil {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || json.Unmarshal(text, &t) != nil {
 		return Position{}, false
 	}
 	p := Position{List: t.List, Key: t.Key, ID: t.ID}
