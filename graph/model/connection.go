@@ -138,3 +138,6 @@ func requestBeyond(request page.Request, cursors []string) (page.Request, bool) 
 func PageRequest(first *int, after *string, last *int, before *string) page.Request {
 	return page.Request{First: first, After: after, Last: last, Before: before}
 }
+
+// Node is a value with a global id.
+type Node interface{ NodeID() string }

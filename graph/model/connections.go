@@ -1,9 +1,12 @@
 package model
 
 import (
+	"context"
+
 	"github.com/cadastre-dev/cadastre/audit"
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/page"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/resource"
 )
@@ -50,3 +53,89 @@ type (
 	CapacityBucketEdge          = Edge[placement.CapacityBucket]
 	FailureEdge                 = Edge[Failure]
 )
+
+// ChangeConnection is a page of the feed of changes, which never ends.
+type ChangeConnection struct {
+	*Connection[change.Change]
+	Cursor string // where the page ends
+	// Newest returns the cursor after the newest change.
+	Newest func(context.Context) (string, error)
+}
+
+// Latest returns the cursor after the newest change.
+func (c *ChangeConnection) Latest(ctx context.Context) (*string, error) {
+	cursor, err := c.Newest(ctx)
+	return &cursor, err
+}
+
+// CapacityBucketConnection is a page of the capacity history.
+type CapacityBucketConnection struct {
+	*Connection[placement.CapacityBucket]
+	IsIncomplete bool
+}
+
+// ResourceConnection is a page of resources.
+type ResourceConnection struct {
+	*Connection[resource.Resource]
+	// CountMetadata and CountFacets count the values on the resources of the
+	// list.
+	CountMetadata func(ctx context.Context, keys []string, first int) ([]*resource.MetadataFacet, error)
+	CountFacets   func(ctx context.Context, wanted []resource.FacetRequest) ([]*resource.Facet, error)
+}
+
+// Facets returns the values on the resources of the list, with their counts.
+func (c *ResourceConnection) Facets(ctx context.Context, of []resource.FacetRequest) ([]*resource.Facet, error) {
+	return c.CountFacets(ctx, of)
+}
+
+// MetadataFacets returns the values of metadata keys on all resources of the
+// list.
+func (c *ResourceConnection) MetadataFacets(ctx context.Context, keys []string,
+	first *int) ([]*resource.MetadataFacet, error) {
+	if first == nil {
+		return c.CountMetadata(ctx, keys, resource.DefaultFacetValues)
+	}
+	return c.CountMetadata(ctx, keys, *first)
+}
+
+// MetadataProblemConnection is a page of resources with metadata that breaks
+// its definitions.
+type MetadataProblemConnection struct{ *resource.ProblemPage }
+
+// Edges returns the resources with their cursors.
+func (c *MetadataProblemConnection) Edges() []ResourceProblemsEdge {
+	rows := page.Page[*resource.ResourceProblems]{Items: c.Nodes, Cursors: c.Cursors}
+	return (&Connection[resource.ResourceProblems]{Page: rows}).Edges()
+}
+
+// PageInfo returns the cursors of the page and whether more pages follow.
+func (c *MetadataProblemConnection) PageInfo() *PageInfo {
+	info := &PageInfo{EndCursor: c.End, HasNext: c.HasMore}
+	if len(c.Cursors) > 0 {
+		info.StartCursor = &c.Cursors[0]
+	}
+	return info
+}
+
+// ProblemFilterOf returns a filter of problems; nil selects all.
+func ProblemFilterOf(filter *MetadataProblemFilter) resource.ProblemFilter {
+	if filter == nil {
+		return resource.ProblemFilter{}
+	}
+	of := resource.ProblemFilter{Namespace: filter.Namespace.Value(), Key: filter.Key.Value(),
+		Rule: RuleNamed(filter.Rule.Value())}
+	if resources := filter.Resources.Value(); resources != nil {
+		of.Resources = *resources
+	}
+	return of
+}
+
+// ProblemScanOf returns a scan for problems; nil is the first page of a scan
+// without a filter.
+func ProblemScanOf(scan *MetadataProblemScan) resource.ProblemScan {
+	if scan == nil {
+		return resource.ProblemScan{First: page.DefaultSize, Scan: resource.MaxScan}
+	}
+	return resource.ProblemScan{Filter: ProblemFilterOf(scan.Filter.Value()), First: scan.First,
+		Scan: scan.Scan, After: scan.After.Value()}
+}

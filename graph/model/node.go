@@ -1,4 +1,0 @@
-package model
-
-// Node is a value with a global id.
-type Node interface{ NodeID() string }
