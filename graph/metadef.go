@@ -7,7 +7,9 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/page"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/resource"
+	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/text"
 )
 
@@ -75,3 +77,61 @@ func definitionsOfReport(report *metadef.MetadataReport) []*metadef.PropertyDefi
 func nameOfProperty(p *metadef.PropertyDefinition) string { return p.Name }
 func nameOfObject(o *metadef.ObjectDefinition) string     { return o.Name }
 func keyOfTag(t *metadef.Tag) string                      { return text.Fold(t.Name) }
+
+// FileBytes is the maximum number of bytes of definition files in one import or
+// export.
+const FileBytes = metadef.MaxDocument
+
+type fileExport struct{}
+
+// WithFileExport returns a context in which exportNamespaces returns a file of
+// up to FileBytes.
+func WithFileExport(ctx context.Context) context.Context {
+	return context.WithValue(ctx, fileExport{}, true)
+}
+
+// IsFileExport reports whether ctx comes from WithFileExport.
+func IsFileExport(ctx context.Context) bool { return ctx.Value(fileExport{}) != nil }
+
+// maxExport returns the maximum number of bytes that exportNamespaces returns.
+func maxExport(ctx context.Context) int {
+	if IsFileExport(ctx) {
+		return FileBytes
+	}
+	return metadef.MaxExport
+}
+
+// connectProblems returns the connection of a page of problems and registers
+// its rows. It returns nil for nil.
+func connectProblems(ctx context.Context, found *resource.ProblemPage) *model.MetadataProblemConnection {
+	if found == nil {
+		return nil
+	}
+	dataloader.Register(ctx, found.Resources()...)
+	dataloader.Register(ctx, found.Definitions()...)
+	return &model.MetadataProblemConnection{ProblemPage: found}
+}
+
+// change makes a change of definitions. In a dry run it only tries the change,
+// and returns the problems that it would cause.
+func (r *Resolver) change(ctx context.Context, dryRun bool, problems *model.MetadataProblemScan,
+	change store.DefinitionChange) (*model.MetadataProblemConnection, error) {
+	switch {
+	case dryRun:
+		found, err := r.Store.WouldBreak(ctx, "problems", model.ProblemScanOf(problems), change)
+		return connectProblems(ctx, found), err
+	case problems != nil:
+		return nil, problem.Invalid("problems", "requires dryRun")
+	}
+	return nil, change.Make(ctx)
+}
+
+// changed registers a row that a change of definitions changed, and returns it.
+// In a dry run it returns nil: normalised caches would keep the content, which
+// is not stored, under the id of the row.
+func changed[T any](ctx context.Context, dryRun bool, row *T) *T {
+	if dryRun {
+		return nil
+	}
+	return registered(ctx, row)
+}

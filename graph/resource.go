@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/metadef"
@@ -111,4 +112,23 @@ func (l *resourcePages[Parent]) connect(
 		CountFacets: func(ctx context.Context, of []resource.FacetRequest) ([]*resource.Facet, error) {
 			return l.facets.LoadFrom(ctx, from, s, parent, facetsOf{wanted, of})
 		}}, nil
+}
+
+// may reports whether the viewer's role allows a field of Mutation.
+func may(ctx context.Context, field string) bool {
+	return access.ViewerFrom(ctx).MayUse(field)
+}
+
+// mayWrite reports whether the viewer may use a field of Mutation on a
+// resource. A nil resource is gone, and the result is false.
+func mayWrite(ctx context.Context, of *resource.Resource, field string) bool {
+	viewer := access.ViewerFrom(ctx).At(field)
+	return of != nil && viewer.MayUse(field) && resource.MayWriteForProject(viewer, of.ProjectID, "") == nil
+}
+
+// mayChangeItem reports whether the viewer may use a field of Mutation on a
+// metadata item.
+func mayChangeItem(ctx context.Context, s *store.Store, item *resource.MetadataItem, field string) (bool, error) {
+	of, err := resourceOfItem.Load(ctx, s, item)
+	return mayWrite(ctx, of, field) && s.MayChangeItem(access.ViewerFrom(ctx).At(field), *item), err
 }
