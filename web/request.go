@@ -2,14 +2,23 @@ package web
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
 	"github.com/cadastre-dev/cadastre/graph"
+	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
 // request is a GraphQL request as the client sent it.
@@ -175,4 +184,171 @@ func readMembers(members map[string]any) (*request, *refusal) {
 		*member.into = object
 	}
 	return &out, nil
+}
+
+// Errors of parseJSON.
+var (
+	errSyntax     = errors.New("not JSON")
+	errEmpty      = errors.New("empty")
+	errTrailing   = errors.New("more than one value")
+	errDuplicate  = errors.New("duplicate member")
+	errNotUnicode = errors.New("invalid UTF-8 or an unpaired surrogate")
+)
+
+// parseJSON returns the only value of a JSON text: objects as maps, numbers as
+// json.Number with their original digits. Duplicate names in an object and
+// strings that are not valid Unicode are errors, because parsers disagree about
+// them.
+func parseJSON(text []byte) (any, error) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(text))
+	value, err := readValue(decoder)
+	if err == io.EOF {
+		return nil, errEmpty
+	}
+	if err == nil {
+		if _, err := decoder.ReadToken(); err == io.EOF {
+			return value, nil
+		}
+		return nil, errTrailing
+	}
+	switch lenient := jsontext.AllowInvalidUTF8(true); {
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return nil, errDuplicate
+	case jsontext.Value(text).IsValid(lenient, jsontext.AllowDuplicateNames(true)):
+		return nil, errNotUnicode
+	}
+	return nil, errSyntax
+}
+
+// readValue returns the next value.
+func readValue(decoder *jsontext.Decoder) (any, error) {
+	token, err := decoder.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch token.Kind() {
+	case 'n':
+		return nil, nil
+	case 't', 'f':
+		return token.Bool(), nil
+	case '0':
+		return json.Number(token.String()), nil
+	case '"':
+		return token.String(), nil
+	case '[':
+		return readArray(decoder)
+	}
+	return readObject(decoder)
+}
+
+// readArray returns the array after its opening bracket.
+func readArray(decoder *jsontext.Decoder) (any, error) {
+	array := []any{}
+	for decoder.PeekKind() != ']' {
+		member, err := readValue(decoder)
+		if err != nil {
+			return nil, err
+		}
+		array = append(array, member)
+	}
+	_, err := decoder.ReadToken()
+	return array, err
+}
+
+// readObject returns the object after its opening brace.
+func readObject(decoder *jsontext.Decoder) (any, error) {
+	object := map[string]any{}
+	for decoder.PeekKind() != '}' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		key := name.String() // copied before the next token overwrites it
+		if object[key], err = readValue(decoder); err != nil {
+			return nil, err
+		}
+	}
+	_, err := decoder.ReadToken()
+	return object, err
+}
+
+// maxKeyBytes bounds an idempotency key.
+const maxKeyBytes = 255
+
+// once returns the context for an operation. For a mutation with an idempotency
+// key, the context has the key. Queries need no key, so once ignores even an
+// invalid key of a query. A query sees all changes before the position in its
+// headers. once refuses an invalid position, and an invalid key of a mutation.
+func once(ctx context.Context, header http.Header, operation *document.Operation) (context.Context, *refusal) {
+	if operation.Definition.Operation != ast.Mutation {
+		ctx, err := graph.ReadAfter(ctx, header.Get(graph.PositionHeader))
+		if err != nil {
+			return nil, &refusal{code: graph.CodeBadUserInput, field: graph.PositionHeader, message: err.Error()}
+		}
+		return ctx, nil
+	}
+	key, refused := idempotencyKey(header)
+	if refused != nil || key == "" {
+		return ctx, refused
+	}
+	return graph.WithIdempotencyKey(ctx, key), nil
+}
+
+// refusedToRun returns the refusal of an operation that did not begin to run.
+func refusedToRun(errs gqlerror.List) *refusal {
+	why := &refusal{errors: errs}
+	why.retryAfter, _ = errs[0].Extensions["retryAfter"].(int)
+	switch code, _ := errs[0].Extensions["code"].(string); graph.Code(code) {
+	case graph.CodeConcurrentUpdate:
+		why.status = http.StatusConflict
+	case graph.CodeUnavailable:
+		why.status = http.StatusServiceUnavailable
+	}
+	return why
+}
+
+// idempotencyKey returns the idempotency key of the headers, or empty without
+// one. A key has visible ASCII characters, either bare or as a structured field
+// string (RFC 9651) in quotation marks.
+func idempotencyKey(header http.Header) (string, *refusal) {
+	sent := header.Values(graph.IdempotencyKeyHeader)
+	if len(sent) == 0 {
+		return "", nil
+	}
+	refused := func(why string) (string, *refusal) {
+		return "", &refusal{code: graph.CodeBadUserInput, field: graph.IdempotencyKeyHeader,
+			message: graph.IdempotencyKeyHeader + ": " + why}
+	}
+	if len(sent) > 1 {
+		return refused("was sent twice; send one key for the whole document")
+	}
+	key := strings.Trim(sent[0], " \t")
+	if quoted, ok := strings.CutPrefix(key, `"`); ok {
+		if key, ok = unquoted(quoted); !ok {
+			return refused("is a malformed string in quotation marks")
+		}
+	}
+	isVisible := func(r rune) bool { return r > ' ' && r <= '~' }
+	if key == "" || len(key) > maxKeyBytes || strings.ContainsFunc(key, func(r rune) bool { return !isVisible(r) }) {
+		return refused("must have 1 to " + strconv.Itoa(maxKeyBytes) + " visible ASCII characters, such as a UUID")
+	}
+	return key, nil
+}
+
+// unquoted returns a structured field string. The text begins after the opening
+// quotation mark and must end with the closing one.
+func unquoted(text string) (string, bool) {
+	var out strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '"':
+			return out.String(), i == len(text)-1
+		case text[i] == '\\':
+			if i++; i == len(text) || text[i] != '"' && text[i] != '\\' {
+				return "", false
+			}
+		}
+		out.WriteByte(text[i])
+	}
+	return "", false
 }
