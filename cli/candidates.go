@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
 // defaultCandidates is the maximum number of candidates of a command without
@@ -210,4 +212,156 @@ func (c *call) showExplanation(of any) error {
 		c.notef("near miss: %s lacks %s\n", wordOf(near, "provider.name"), strings.Join(lacks, ", "))
 	}
 	return c.list("kind constraint eliminated remaining +path", listOf(of, "steps"))
+}
+
+const fitColumns = "exact atLeast atMost limitedBy"
+
+// countFits shows how many more consumers of a request fit.
+func countFits(c *call) error {
+	if flavor := c.text("from-flavor"); flavor != "" {
+		if err := c.checkAlone("from-flavor", "change"); err != nil {
+			return err
+		}
+		fit, err := c.query("CountFitsOf", map[string]any{"resource": flavor})
+		if err != nil {
+			return err
+		}
+		if fit == nil {
+			return asksNothing(flavor)
+		}
+		return c.showFit(fitColumns, fit)
+	}
+	if len(c.given["mix"]) > 0 {
+		return countFitsTogether(c)
+	}
+	if err := c.readRequest(); err != nil {
+		return err
+	}
+	operation, variables := "CountFits", map[string]any{"request": c.request()}
+	if changes := listOf(c.variables, "changes"); len(changes) > 0 {
+		operation, variables["changes"] = "WhatIfFits", changes
+	}
+	fit, err := c.query(operation, variables)
+	if err != nil {
+		return err
+	}
+	return c.showFit(fitColumns, fit)
+}
+
+// countFitsTogether shows how many more consumers of a mix fit.
+func countFitsTogether(c *call) error {
+	if err := c.checkAlone("mix", ""); err != nil {
+		return err
+	}
+	if err := c.readInputs(); err != nil {
+		return err
+	}
+	operation := "CountFitsTogether"
+	if len(listOf(c.variables, "changes")) > 0 {
+		operation = "WhatIfFitsTogether"
+	}
+	mix, err := c.query(operation, c.variables)
+	if err != nil {
+		return err
+	}
+	if !c.out.isData() {
+		mix.(map[string]any)["each"] = lists.Map(listOf(mix, "each"), func(of any) any {
+			return fmt.Sprintf("%s to %s", wordOf(of, "atLeast"), wordOf(of, "atMost"))
+		})
+		mix.(map[string]any)["next"] = "--mix " + c.given["mix"][numberOf(mix, "next")]
+	}
+	return c.showFit("exact atLeast atMost each next limitedBy", mix)
+}
+
+// showFit shows an answer of fits or fitsTogether. Outside JSON and YAML, each
+// limit is a name with the number of its providers.
+func (c *call) showFit(columns string, fit any) error {
+	if !c.out.isData() {
+		fit.(map[string]any)["limitedBy"] = lists.Map(listOf(fit, "limitedBy"), func(limit any) any {
+			return fmt.Sprintf("%s (%s)", wordOf(limit, "name"), counted(numberOf(limit, "providers"), "provider"))
+		})
+	}
+	return c.one(columns, fit)
+}
+
+// placeConsumers asks the server to choose hosts for consumers and to claim
+// them. It shows the allocations of placed consumers and the reasons for the
+// others, and fails if there are others.
+func placeConsumers(c *call) error {
+	if err := c.readRequest(); err != nil {
+		return err
+	}
+	request := c.request()
+	c.tellPlace()
+	consumers := lists.Map(c.given["consumer"], func(uuid string) any {
+		consumer := map[string]any{"uuid": uuid, "projectId": c.text("project"), "userId": c.text("user")}
+		if kind := c.text("type"); kind != "" {
+			consumer["type"] = kind
+		}
+		return consumer
+	})
+	input := map[string]any{"request": request, "consumers": consumers, "strategy": constant(c.text("strategy")),
+		"atomic": !c.is("each"), "dryRun": c.is("dry-run"), "shapes": c.variables["shapes"],
+		"preferences": c.variables["preferences"], "seed": c.variables["seed"]}
+	if policy, ok := c.variables["policy"]; ok {
+		input["policy"] = policy
+	}
+	if holdFor := c.number("hold-for"); holdFor != 0 {
+		input["holdFor"] = holdFor
+	}
+	payload, err := c.query("PlaceConsumers", map[string]any{"input": input})
+	if err != nil {
+		return err
+	}
+	return c.showPlaced(payload)
+}
+
+// request returns the variables of a request as one input.
+func (c *call) request() map[string]any {
+	request := map[string]any{}
+	for _, field := range definitionOf("PlacementRequestInput").Fields {
+		if value, ok := c.variables[field.Name]; ok {
+			request[field.Name] = value
+		}
+	}
+	return request
+}
+
+// tellPlace notes the flags that set the fields of the input, for errors.
+func (c *call) tellPlace() {
+	c.told["hosts"], c.told["holdFor"], c.told["policy"] = "--hosts", "--hold-for", "--policy"
+	for i, uuid := range c.given["consumer"] {
+		path := fmt.Sprintf("consumers[%d]", i)
+		c.told[path], c.told[path+".type"] = "--consumer "+uuid, "--type"
+		c.told[path+".projectId"], c.told[path+".userId"] = "--project", "--user"
+	}
+}
+
+// showPlaced shows the allocations of placed consumers, and the problems of the
+// others.
+func (c *call) showPlaced(payload any) error {
+	results := listOf(payload, "results")
+	allocations, unplaced := []any{}, 0
+	for _, result := range results {
+		if memberOf(result, "consumer") == nil {
+			unplaced++
+		}
+		for _, one := range listOf(result, "errors") {
+			c.notef("%s: %s\n", c.flagOf(wordOf(one, "field")), wordOf(one, "message"))
+		}
+		allocations = append(allocations, listOf(memberOf(result, "consumer"), "allocations")...)
+	}
+	if err := c.list("consumer=consumer.uuid provider=provider.name resourceClass used +providerUuid=provider.uuid",
+		allocations); err != nil {
+		return err
+	}
+	if unplaced == 0 {
+		return nil
+	}
+	if explain := memberOf(payload, "explain"); explain != nil && !c.out.isData() {
+		if err := c.showExplanation(explain); err != nil {
+			return err
+		}
+	}
+	return statusError{fmt.Errorf("%d of %d consumers were not placed", unplaced, len(results)), exitConflict}
 }
