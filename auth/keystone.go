@@ -18,6 +18,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/lru"
+	"github.com/cadastre-dev/cadastre/problem"
 )
 
 // How long answers of the identity service are cached, and how many.
@@ -219,4 +220,45 @@ func (s *identityService) signIn(ctx context.Context) (*gophercloud.ServiceClien
 		return nil, fmt.Errorf("sign in at the identity service: %w", withoutToken(err))
 	}
 	return &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: s.options.URL, Type: "identity"}, nil
+}
+
+// Password has the credentials of a user at an identity service.
+type Password struct {
+	User     string
+	Password string
+	Project  string
+	Domain   string // of user and project, by name; empty is `Default`
+}
+
+// KeystoneSignIn returns a function that asks the identity service at a URL for
+// a token of a user in a project. Its error wraps problem.ErrUnauthenticated if
+// the service refuses the user, and otherwise problem.ErrUnavailable.
+func KeystoneSignIn(address string) func(ctx context.Context,
+	with Password) (token string, expires time.Time, err error) {
+	address = strings.TrimRight(address, "/") + "/"
+	return func(ctx context.Context, with Password) (string, time.Time, error) {
+		provider, err := openstack.NewClient(address)
+		if err != nil {
+			return "", time.Time{}, unavailable(err)
+		}
+		provider.HTTPClient = *newClient()
+		client := &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: address, Type: "identity"}
+		domain := cmp.Or(with.Domain, "Default")
+		created := tokens.Create(ctx, client, &tokens.AuthOptions{
+			IdentityEndpoint: address, Username: with.User, Password: with.Password, DomainName: domain,
+			Scope: tokens.Scope{ProjectName: with.Project, DomainName: domain},
+		})
+		if gophercloud.ResponseCodeIs(created.Err, http.StatusUnauthorized) {
+			return "", time.Time{}, problem.Refuse(problem.ErrUnauthenticated,
+				"the user, the password or the project is wrong")
+		}
+		if created.Err != nil {
+			return "", time.Time{}, unavailable(withoutToken(created.Err))
+		}
+		token, err := created.ExtractToken()
+		if err != nil {
+			return "", time.Time{}, unavailable(err)
+		}
+		return token.ID, token.ExpiresAt, nil
+	}
 }
