@@ -166,32 +166,37 @@ func (p *Pass) writeDefinitions(ctx context.Context, definitions []definition,
 }
 
 // importAll imports namespaces in requests that fit, and counts them in the
-// result. The error has the failed imports.
+// result. If the server refuses a request, it imports each namespace alone. The
+// error has the failed imports.
 func (p *Pass) importAll(ctx context.Context, mode client.ImportMode, definitions []definition, result *Result) error {
 	var refused []error
-	for len(definitions) > 0 {
-		some := definitions[:fittingFiles(definitions)]
-		definitions = definitions[len(some):]
-		reports, err := p.importFiles(ctx, mode, lists.Map(some, func(one definition) string { return one.file }))
-		if err != nil {
-			return err
-		}
-		for i, report := range reports {
-			refused = append(refused, result.count(some[i].name, report))
+	for files := range pages(lists.Map(definitions, func(one definition) string { return one.file }), maxDefinitions) {
+		some := definitions[:len(files)]
+		definitions = definitions[len(files):]
+		reports, err := p.importFiles(ctx, mode, files)
+		switch {
+		case err == nil:
+			for i, report := range reports {
+				refused = append(refused, result.count(some[i].name, report))
+			}
+		case !isOfContent(err):
+			return errors.Join(append(refused, err)...)
+		case len(some) == 1:
+			refused = append(refused, fmt.Errorf("definitions %s: %w", some[0].name, err))
+		default:
+			for i := range some {
+				refused = append(refused, p.importAll(ctx, mode, some[i:i+1], result))
+			}
 		}
 	}
 	return errors.Join(refused...)
 }
 
-// fittingFiles returns how many of the first files a request can have, at least one.
-func fittingFiles(definitions []definition) int {
-	size := 0
-	for i, one := range definitions {
-		if size += len(one.file); i > 0 && (i == maxDefinitions || size > maxText) {
-			return i
-		}
-	}
-	return len(definitions)
+// isOfContent reports whether the server refuses a request for its content, such
+// as its size.
+func isOfContent(err error) bool {
+	return slices.Contains([]client.ErrorCode{client.BadRequest, client.BadUserInput, client.QueryTooComplex},
+		client.Code(err))
 }
 
 // importFiles imports definition files with the origin of the pass.

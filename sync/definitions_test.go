@@ -373,6 +373,17 @@ func TestADefinitionThatFailsStopsNoOther(t *testing.T) {
 		!strings.Contains(err.Error(), "definitions N0: ") || result.Updated != 1 {
 		t.Errorf("a namespace that cannot be imported: %+v, %v", result, err)
 	}
+	tooLarge := object{"p": object{"title": strings.Repeat("x", 1<<20), "type": "string"}}
+	f.define("N1", tooLarge)
+	f.define("N2", object{"p": object{"title": "P", "type": "string"}, "q": object{"title": "Q", "type": "string"}})
+	f.define("N4", tooLarge)
+	f.define("N5", object{})
+	result, err = s.pass("definitions")
+	if err == nil || !strings.Contains(err.Error(), "definitions N1: ") ||
+		!strings.Contains(err.Error(), "definitions N4: ") ||
+		result.Created != 1 || result.Updated != 1 || result.Deleted != 0 || len(s.namespaces()) != 4 {
+		t.Errorf("namespaces that are too large: %+v, %v", result, err)
+	}
 	f.fault = func(w http.ResponseWriter) bool { w.WriteHeader(http.StatusInternalServerError); return true }
 	f.define("N3", object{})
 	if result, err := s.pass("definitions"); err == nil || result.SyncCounts.Absent != 0 {

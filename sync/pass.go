@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ type LeftOut struct{ ID, Key, Why string }
 const (
 	maxWritten = 500     // things
 	maxObjects = 5000    // things, items of metadata and capabilities
-	maxText    = 1 << 18 // bytes of names, descriptions, metadata and capabilities, as JSON
+	maxText    = 1 << 18 // bytes of names, descriptions, metadata and capabilities, or of inputs, as JSON
 	maxItems   = 1000    // of the metadata of a thing, and of its capabilities
 	maxThing   = 3 << 18 // bytes of the metadata and capabilities of a thing, as JSON
 )
@@ -110,6 +111,26 @@ func fitting(things []Thing) int {
 		}
 	}
 	return len(things)
+}
+
+// pages divides inputs into pages that fit into requests: each has at most most
+// inputs.
+func pages[T any](inputs []T, most int) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		first, size := 0, 0
+		for i, one := range inputs {
+			text, _ := json.Marshal(one) // inputs can be JSON
+			if size += len(text); i > first && (i-first == most || size > maxText) {
+				if !yield(inputs[first:i]) {
+					return
+				}
+				first, size = i, len(text)
+			}
+		}
+		if first < len(inputs) {
+			yield(inputs[first:])
+		}
+	}
 }
 
 const (

@@ -420,7 +420,7 @@ func (p *Pass) writeProviders(ctx context.Context, providers []provider, stored 
 			refused = append(refused, fmt.Errorf("provider %s: %w", nameOf[one.Provider], err))
 		}
 	}
-	for items := range slices.Chunk(set, maxProviders) {
+	for items := range pages(set, maxProviders) {
 		answer, err := client.SetOnResourceProviders(ctx, p.Server,
 			&client.SetOnResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
 		if err != nil {
@@ -477,7 +477,7 @@ func changed(move *client.UpdateResourceProviderInput, content *client.SetOnReso
 // that the server refuses.
 func (p *Pass) createProviders(ctx context.Context,
 	providers []*client.CreateResourceProviderInput) (refused []error, err error) {
-	for items := range slices.Chunk(providers, maxProviders) {
+	for items := range pages(providers, maxProviders) {
 		answer, err := client.CreateResourceProviders(ctx, p.Server,
 			&client.CreateResourceProvidersInput{Items: items, Atomic: optional.Value(false)})
 		if err != nil {

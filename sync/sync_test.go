@@ -833,7 +833,8 @@ func (f failing) MakeRequest(ctx context.Context, request *graphql.Request, resp
 	return f.Client.MakeRequest(ctx, request, response)
 }
 
-// TestPagesFitIntoRequests syncs images with as much metadata as Glance permits.
+// TestPagesFitIntoRequests syncs images with as much metadata as Glance permits,
+// providers with many traits, and definitions that are longer in a request.
 func TestPagesFitIntoRequests(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -850,10 +851,24 @@ func TestPagesFitIntoRequests(t *testing.T) {
 		}
 		f.lists[shares][i]["metadata"] = metadata
 	}
-	for _, name := range []string{"images", "shares"} {
+	traits := []string{}
+	for i := range 300 {
+		traits = append(traits, fmt.Sprintf("CUSTOM_%030d", i))
+	}
+	for i := range 100 {
+		f.provide(hostOf(i), fmt.Sprint("node-", i), "", 4, traits...)
+		f.define(fmt.Sprint("N", i), object{"p": object{"title": strings.Repeat("<", 60_000), "type": "string"}})
+	}
+	for _, name := range []string{"images", "shares", "providers", "definitions"} {
 		if result, err := s.pass(name); err != nil || result.Created != result.Seen {
 			t.Errorf("%s: %+v, %v", name, result, err)
 		}
+	}
+	for i := range 100 {
+		f.provide(hostOf(i), fmt.Sprint("node-", i), "", 4, traits[1:]...)
+	}
+	if result, err := s.pass("providers"); err != nil || result.Updated != 100 {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 
