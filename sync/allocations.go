@@ -175,7 +175,8 @@ func (r *allocationReader) read(ctx context.Context, of *readProvider) error {
 		if known == nil || !maps.Equal(known.allocations[consumer], units) {
 			r.moved[consumer] = true
 		}
-		if known != nil && known.generations[consumer] != of.generations[consumer] {
+		if isTurn(of.uuid, r.memory.runs) && r.memory.runs <= rounds ||
+			known != nil && known.generations[consumer] != of.generations[consumer] {
 			r.rewritten[consumer] = true
 		}
 	}

@@ -348,6 +348,24 @@ func TestUnchangedProvidersAreReadOnceInManyPasses(t *testing.T) {
 	}
 }
 
+// TestAUserThatChangedBetweenCommandsIsRead changes the user of a server while no
+// command runs.
+func TestAUserThatChangedBetweenCommandsIsRead(t *testing.T) {
+	t.Parallel()
+	f, s, consumers := newClaiming(t)
+	f.allocate(consumers[0], root, 1)
+	s.mustPass("providers", "allocations")
+	delete(s.passes, "allocations")
+	f.users = map[string]string{consumers[0]: "bob"}
+	f.allocate(consumers[0], root, 1)
+	for range 60 {
+		s.mustPass("allocations")
+	}
+	if got := s.consumers()[consumers[0]]; got != "p0 bob compute 1" {
+		t.Errorf("the server has %s", got)
+	}
+}
+
 // TestAMoveIsReadFromTwoProviders moves a server of a project that has others. Only
 // the new generation of its new provider tells of the move.
 func TestAMoveIsReadFromTwoProviders(t *testing.T) {
