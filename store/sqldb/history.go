@@ -25,7 +25,7 @@ type history struct {
 	seen identity
 	// branch counts the runs that this process has seen one after the other.
 	branch  int64
-	retires bool      // whether connections are being retired
+	retires int64     // the branch for which older connections are being retired, or 0
 	past    time.Time // since when only servers of the past have answered, or zero
 }
 
@@ -62,10 +62,11 @@ func (h *history) note(of identity) (branch int64, err error) {
 		(of.timeline == 0 || h.isPast(time.Now())):
 		h.retire()
 		return 0, fmt.Errorf("%w: timeline %d, not %d", errPast, of.timeline, h.seen.timeline)
-	case h.branch > 0:
-		h.retire()
 	}
 	h.seen, h.branch, h.past = of, h.branch+1, time.Time{}
+	if h.branch > 1 {
+		h.retire()
+	}
 	return h.branch, nil
 }
 
@@ -137,28 +138,36 @@ func (h *history) renew() {
 const retiredFor = 30 * time.Second
 
 // retire closes the present connections once they are idle: they may lead to a
-// server that is no longer the primary. The caller holds mu.
+// server that is no longer the primary. A new branch begins again. The caller
+// holds mu.
 func (h *history) retire() {
-	if h.retires {
+	if h.retires == h.branch {
 		return
 	}
-	h.retires = true
-	limit := func(age time.Duration) {
-		for _, pool := range h.pools {
-			pool.SetConnMaxLifetime(age)
-		}
-	}
-	limit(time.Second)
+	branch := h.branch
+	h.retires = branch
 	go func() {
-		for age := 2 * time.Second; age <= retiredFor; age += time.Second {
+		for age := time.Second; h.limit(branch, age); age += time.Second {
 			time.Sleep(time.Second)
-			limit(age)
 		}
-		limit(0)
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.retires = false
 	}()
+}
+
+// limit sets the age at which connections close, and reports whether they are
+// still being retired for a branch. After retiredFor it sets no age.
+func (h *history) limit(branch int64, age time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.retires != branch {
+		return false
+	}
+	if age > retiredFor {
+		h.retires, age = 0, 0
+	}
+	for _, pool := range h.pools {
+		pool.SetConnMaxLifetime(age)
+	}
+	return age > 0
 }
 
 // postgresConnector opens connections to servers that are not of the past.

@@ -1,8 +1,13 @@
 package sqldb
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestServersOfThePastAreRefused has a process meet servers of one cluster. Two
@@ -37,4 +42,38 @@ func TestServersOfThePastAreRefused(t *testing.T) {
 			t.Errorf("%s: %+v is refused: %v, want %t", name, of.then, err, of.refused)
 		}
 	}
+}
+
+// idle connects to nothing.
+type idle struct{ driver.Conn }
+
+func (idle) Connect(context.Context) (driver.Conn, error) { return idle{}, nil }
+func (idle) Driver() driver.Driver                        { return nil }
+func (idle) Close() error                                 { return nil }
+
+// TestTwoPromotionsRetireConnections has two promotions within 30 seconds, and a
+// connection after each.
+func TestTwoPromotionsRetireConnections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pool := sql.OpenDB(idle{})
+		defer func() { _ = pool.Close() }()
+		h := &history{pools: []*sql.DB{pool}}
+		for run := range int64(3) {
+			if _, err := h.note(identity{run + 1, 7, run + 1}); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(5 * time.Second)
+			conn, err := pool.Conn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			time.Sleep(5 * time.Second)
+		}
+		time.Sleep(2 * retiredFor)
+		if of := pool.Stats(); of.MaxLifetimeClosed != 2 || of.OpenConnections != 1 {
+			t.Errorf("%d connections were closed, %d are open", of.MaxLifetimeClosed, of.OpenConnections)
+		}
+	})
 }
