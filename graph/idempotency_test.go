@@ -146,7 +146,11 @@ func TestKeysOfRequests(t *testing.T) {
 				t.Errorf("%d: %s with the key %s as %s: %s, want %s", i, of.query, of.key, of.viewer, got, of.want)
 			}
 		}
-		now = now.Add(24*time.Hour + time.Second)
+		now = now.Add(2 * time.Minute) // keys are counted again
+		if err := s.Execute(t.Context(), s.Pool, "UPDATE idempotency_keys SET created_at = $1",
+			time.Now().Add(-24*time.Hour-time.Second)); err != nil {
+			t.Fatal(err)
+		}
 		if got := send("admin", "k", create, `{"n": "CUSTOM_X"}`); got != "createTrait ALREADY_EXISTS" {
 			t.Errorf("after a day: %s", got)
 		}
@@ -160,6 +164,33 @@ func TestKeysOfRequests(t *testing.T) {
 			t.Errorf("%d keys are left, %v", left, err)
 		}
 	})
+}
+
+// TestAKeyIsValidOnAServerWithAWrongClock sends requests again to servers whose
+// clocks are wrong by a year, and lets them delete expired keys.
+func TestAKeyIsValidOnAServerWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	admin := access.WithViewer(context.Background(), viewers["admin"])
+	var servers []*graph.Executor
+	for _, years := range []int{0, 1, -1, 0} {
+		s, err := store.Open(t.Context(),
+			store.Options{URL: url, Now: func() time.Time { return time.Now().AddDate(years, 0, 0) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		servers = append(servers, executorOf(t, s))
+		for i := range servers {
+			if err := s.DropKeys(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			create := fmt.Sprintf(`mutation { createTrait(input: {name: "CUSTOM_%d"}) { trait { name } } }`, i)
+			if got := codesOf(asOnce(admin, servers[len(servers)-1], fmt.Sprint(i), create, nil)); got != "" {
+				t.Errorf("the request %d to a server that is %d years ahead: %s", i, years, got)
+			}
+		}
+	}
 }
 
 // TestARequestUnderWayIsNotMadeBeside sends a request while the same request

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/access"
-	"github.com/cadastre-dev/cadastre/ent/idempotencykey"
 	"github.com/cadastre-dev/cadastre/problem"
 )
 
@@ -96,19 +95,33 @@ func (d *DB) MakeOnce(ctx context.Context, key, fingerprint string) (context.Con
 // readKept adds the committed transactions of a request to once.kept. It refuses
 // a key that belongs to another request.
 func (d *DB) readKept(ctx context.Context, once *Once) error {
-	rows, err := d.Ent.IdempotencyKey.Query().
-		Where(idempotencykey.Request(once.request), idempotencykey.CreatedAtGT(d.Now().Add(-keepKeys))).
-		Select(idempotencykey.FieldField, idempotencykey.FieldStep, idempotencykey.FieldFingerprint).All(ctx)
+	since, ago := d.ago(keepKeys, "$2")
+	isReused := false
+	err := d.Query(ctx, d.Pool, `SELECT field, step, fingerprint FROM idempotency_keys
+		WHERE request = $1 AND created_at > `+since, func(rows *sql.Rows) error {
+		var field, step, fingerprint string
+		err := rows.Scan(&field, &step, &fingerprint)
+		isReused = isReused || fingerprint != once.fingerprint
+		once.kept[[2]string{field, step}] = true
+		return err
+	}, once.request, ago)
 	if err != nil {
 		return fmt.Errorf("look up an idempotency key: %w", err)
 	}
-	for _, row := range rows {
-		if row.Fingerprint != once.fingerprint {
-			return refuseReused()
-		}
-		once.kept[[2]string{row.Field, row.Step}] = true
+	if isReused {
+		return refuseReused()
 	}
 	return nil
+}
+
+// ago returns the SQL for a time before now, and the argument of its parameter.
+// Now is the time of PostgreSQL, which all its servers share, or DB.Now on
+// SQLite.
+func (d *DB) ago(age time.Duration, parameter string) (statement string, argument any) {
+	if d.Postgres() {
+		return "(SELECT clock_timestamp() - make_interval(secs => " + parameter + "))", age.Seconds()
+	}
+	return parameter, d.Now().Add(-age)
 }
 
 func refuseRunning() error {
@@ -215,10 +228,11 @@ func (tx *Tx) Replay(ctx context.Context, results ...any) (bool, error) {
 	// and step has the outcome.
 	var fingerprint string
 	var outcome *string
+	since, ago := tx.db.ago(keepKeys, "$4")
 	err := tx.db.Query(ctx, tx, `SELECT fingerprint, CASE WHEN field = $2 AND step = $3 THEN outcome END FROM idempotency_keys
-		WHERE request = $1 AND created_at > $4 ORDER BY CASE WHEN field = $2 AND step = $3 THEN 0 ELSE 1 END LIMIT 1`,
+		WHERE request = $1 AND created_at > `+since+` ORDER BY CASE WHEN field = $2 AND step = $3 THEN 0 ELSE 1 END LIMIT 1`,
 		func(rows *sql.Rows) error { return rows.Scan(&fingerprint, &outcome) },
-		place.request, place.field, place.step, tx.db.Now().Add(-keepKeys))
+		place.request, place.field, place.step, ago)
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("look up an idempotency key: %w", err)
@@ -287,7 +301,7 @@ func (tx *Tx) Keep(ctx context.Context, results ...any) error {
 		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
 	}
 	tx.kept = append(tx.kept,
-		[]any{place.request, place.field, place.step, place.fingerprint, place.project, outcome.String(), tx.db.Now()})
+		[]any{place.request, place.field, place.step, place.fingerprint, place.project, outcome.String()})
 	tx.keptOf = append(tx.keptOf, place.project)
 	return nil
 }
@@ -298,10 +312,11 @@ func (tx *Tx) writeKept(ctx context.Context) error {
 	if len(tx.kept) == 0 {
 		return nil
 	}
-	var args []any
+	now, ago := tx.db.ago(0, "$1")
+	args := []any{ago}
 	err := tx.db.Execute(Uncounted(ctx), tx,
-		`INSERT INTO idempotency_keys (request, field, step, fingerprint, project_id, outcome, created_at)
-		VALUES `+valuesOf(&args, "", tx.kept)+` ON CONFLICT (request, field, step) DO UPDATE SET fingerprint = excluded.fingerprint,
+		`INSERT INTO idempotency_keys (created_at, request, field, step, fingerprint, project_id, outcome)
+		VALUES `+valuesOf(&args, now+", ", tx.kept)+` ON CONFLICT (request, field, step) DO UPDATE SET fingerprint = excluded.fingerprint,
 		project_id = excluded.project_id, outcome = excluded.outcome, created_at = excluded.created_at`, args...)
 	if err != nil {
 		return fmt.Errorf("store the result of %q: %w", tx.Mutation, err)
@@ -346,9 +361,11 @@ func (k *keys) check(ctx context.Context, tx *Tx, project string) error {
 		return nil
 	}
 	kept := 0
+	since, ago := k.db.ago(keepKeys, "$2")
 	err := k.db.Query(ctx, tx,
-		`SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE project_id = $1 AND created_at > $2 LIMIT $3) AS kept`,
-		func(rows *sql.Rows) error { return rows.Scan(&kept) }, project, now.Add(-keepKeys), k.perProject)
+		`SELECT count(*) FROM (SELECT 1 FROM idempotency_keys WHERE project_id = $1 AND created_at > `+since+
+			` LIMIT $3) AS kept`,
+		func(rows *sql.Rows) error { return rows.Scan(&kept) }, project, ago, k.perProject)
 	if err != nil {
 		return fmt.Errorf("count idempotency keys: %w", err)
 	}
@@ -383,10 +400,11 @@ func (k *keys) added(projects []string) {
 // DropKeys deletes expired idempotency keys.
 func (d *DB) DropKeys(ctx context.Context) error {
 	// The second condition keeps a key that was renewed meanwhile.
+	since, ago := d.ago(keepKeys, "$1")
 	statement := fmt.Sprintf(`DELETE FROM idempotency_keys
-		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= $1 ORDER BY created_at LIMIT %d) AND created_at <= $1`, keysAtOnce)
+		WHERE id IN (SELECT id FROM idempotency_keys WHERE created_at <= %[1]s ORDER BY created_at LIMIT %[2]d) AND created_at <= %[1]s`, since, keysAtOnce)
 	for {
-		if deleted, err := d.delete(ctx, d.Pool, statement, d.Now().Add(-keepKeys)); err != nil ||
+		if deleted, err := d.delete(ctx, d.Pool, statement, ago); err != nil ||
 			deleted < keysAtOnce {
 			return err
 		}
