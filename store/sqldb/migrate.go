@@ -12,7 +12,9 @@ import (
 	"maps"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"entgo.io/ent/dialect"
@@ -133,6 +135,35 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("migrate the database: %w", err)
 	}
 	return nil
+}
+
+// uniqueIndex is a statement of a migration that creates a unique index, or that
+// drops a table with its indexes.
+var uniqueIndex = regexp.MustCompile("(?m)^(?:CREATE UNIQUE INDEX [\"`](\\w+)[\"`] ON|DROP TABLE) ([\"`]\\w+[\"`]).*;$")
+
+// UniqueIndexes returns the statements that create the unique indexes, by the
+// names of the indexes.
+func (d *DB) UniqueIndexes() (map[string]string, error) {
+	folder, statements := "migrations/sqlite", map[string]string{}
+	if d.Postgres() {
+		folder = "migrations/postgres"
+	}
+	files, err := fs.ReadDir(migrations, folder)
+	for _, file := range files {
+		text, reading := fs.ReadFile(migrations, path.Join(folder, file.Name()))
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		for _, found := range uniqueIndex.FindAllStringSubmatch(up, -1) {
+			if found[1] != "" {
+				statements[found[1]] = found[0]
+				continue
+			}
+			maps.DeleteFunc(statements, func(_, created string) bool {
+				return strings.Contains(created, " ON "+found[2]+" ")
+			})
+		}
+		err = errors.Join(err, reading)
+	}
+	return statements, err
 }
 
 // checkNotNewer returns an error if the database has a migration that this

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -228,8 +229,8 @@ func (c *checking) found(one Finding) error {
 	return c.report(one)
 }
 
-// wholes checks that new ids are free, and that the indexes of PostgreSQL or the
-// file of SQLite are intact.
+// wholes checks that new ids are free, that unique indexes exist, and that the
+// indexes of PostgreSQL or the file of SQLite are intact.
 func (c *checking) wholes(ctx context.Context) error {
 	last, err := lastIDs(ctx, c.db, c.on)
 	if err != nil {
@@ -250,6 +251,9 @@ func (c *checking) wholes(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := c.checkUnique(ctx); err != nil {
+		return err
+	}
 	holds, statement := "indexes are valid",
 		`SELECT c.relname, 'REINDEX INDEX ' || quote_ident(c.relname) FROM pg_index AS i
 		JOIN pg_class AS c ON c.oid = i.indexrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -265,4 +269,30 @@ func (c *checking) wholes(ctx context.Context) error {
 		}
 		return c.found(one)
 	})
+}
+
+// checkUnique checks that the unique indexes of the migrations exist.
+func (c *checking) checkUnique(ctx context.Context) error {
+	statements, err := c.db.UniqueIndexes()
+	if err != nil {
+		return err
+	}
+	statement := `SELECT i.name FROM sqlite_master AS t, pragma_index_list(t.name) AS i WHERE t.type = 'table' AND i."unique"`
+	if c.db.Postgres() {
+		statement = `SELECT c.relname FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+			WHERE c.relnamespace = current_schema()::regnamespace AND i.indisunique`
+	}
+	present, err := sqldb.Column[string](ctx, c.db, c.on, statement)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(statements)) {
+		if !slices.Contains(present, name) {
+			err := c.found(Finding{Kind: Broken, Check: "unique indexes exist", Is: name, Mend: statements[name]})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

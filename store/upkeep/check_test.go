@@ -22,6 +22,38 @@ func TestReferencesAreThoseOfTheSchema(t *testing.T) {
 	}
 }
 
+// The migrations create the unique indexes of the schema.
+func TestUniqueIndexesAreThoseOfTheSchema(t *testing.T) {
+	storetest.EachURL(t, func(t *testing.T, url string) {
+		want := map[string]bool{}
+		for _, table := range migrate.Tables {
+			for _, one := range table.Columns {
+				if one.Unique {
+					want[table.Name+"_"+one.Name+"_key"] = true
+				}
+			}
+			for _, one := range table.Indexes {
+				if one.Unique {
+					want[one.Name] = true
+				}
+			}
+		}
+		statements, err := storetest.Open(t, url).UniqueIndexes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name := range statements {
+			if !want[name] {
+				t.Errorf("the schema lacks %s", name)
+			}
+			delete(want, name)
+		}
+		if len(want) > 0 {
+			t.Errorf("the migrations lack %v", want)
+		}
+	})
+}
+
 // Checks run together with the writers and after them.
 func TestRandomHistoriesKeepEveryInvariant(t *testing.T) {
 	storetest.EachURL(t, func(t *testing.T, url string) {
@@ -186,6 +218,8 @@ var faults = []fault{
 		"changes", "a change belongs to a transaction"},
 	{"UPDATE provider_traits SET provider_id = 1000000 WHERE id = (SELECT MIN(id) FROM provider_traits)",
 		"provider_traits", "provider_id refers"},
+	{"DROP INDEX metadataitem_resource_id_key", "", "unique indexes exist"},
+	{"DROP INDEX resources_uuid_key; CREATE INDEX resources_uuid_key ON resources (uuid)", "", "unique indexes exist"},
 	{"UPDATE tags SET namespace_id = 1000000 WHERE id = (SELECT MIN(id) FROM tags)", "tags", "namespace_id refers"},
 }
 
