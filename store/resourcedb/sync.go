@@ -56,7 +56,7 @@ func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (co
 func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
 	err = s.Write(ctx, "syncResources", func(tx *sqldb.Tx) error {
 		counts = origin.Counts{}
-		before, err := s.hold(ctx, tx, page.Scope(), page.Pass)
+		before, _, err := s.hold(ctx, tx, page.Scope(), page.Pass)
 		if err != nil {
 			return err
 		}
@@ -76,35 +76,34 @@ func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts 
 	return counts, err
 }
 
-// hold locks a scope and takes it for a pass. It returns the state before, or
-// ErrConcurrentUpdate if another pass holds the scope. Between the pages of a
+// hold locks a scope and takes it for a pass. It returns the state before and the
+// time of the database, or ErrConcurrentUpdate if another pass holds the scope. Between the pages of a
 // pass the hold may end; then another pass may take the scope.
 func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope,
-	pass string) (before *ent.SyncScope, err error) {
+	pass string) (before *ent.SyncScope, now time.Time, err error) {
 	err = s.Execute(ctx, tx,
 		`INSERT INTO syncs (origin, region, kind, failures, refused) VALUES ($1, $2, $3, 0, 0) ON CONFLICT (origin, region, kind) DO NOTHING`,
 		scope.Origin, scope.Region, scope.Kind)
 	if err != nil {
-		return nil, err
+		return nil, now, err
 	}
 	row, err := tx.SyncScope.Query().Where(ofScope(scope), s.Locked()).Only(ctx)
 	if err != nil {
-		return nil, err
+		return nil, now, err
 	}
-	now, err := tx.Clock(ctx)
-	if err != nil {
-		return nil, err
+	if now, err = tx.Clock(ctx); err != nil {
+		return nil, now, err
 	}
 	isHeld := row.HeldUntil != nil && row.HeldUntil.After(now)
 	isMine := row.Pass != nil && *row.Pass == pass
 	switch {
 	case isMine && isHeld && row.HeldUntil.After(now.Add(passHeld/2)):
-		return row, nil
+		return row, now, nil
 	case !isMine && isHeld:
-		return nil, problem.Refuse(problem.ErrConcurrentUpdate, "another pass writes %s", scope.Key()).On("input.pass")
+		return nil, now, problem.Refuse(problem.ErrConcurrentUpdate, "another pass writes %s", scope.Key()).On("input.pass")
 	}
 	tx.KeepAnyway()
-	return row, tx.SyncScope.UpdateOneID(row.ID).SetPass(pass).SetHeldUntil(now.Add(passHeld)).Exec(ctx)
+	return row, now, tx.SyncScope.UpdateOneID(row.ID).SetPass(pass).SetHeldUntil(now.Add(passHeld)).Exec(ctx)
 }
 
 func ofScope(scope origin.Scope) func(*entsql.Selector) {

@@ -30,12 +30,11 @@ func (s *ResourceStore) EndSync(ctx context.Context, end origin.End) (origin.End
 		return ended, err
 	}
 	err := s.Write(ctx, "endSync", func(tx *sqldb.Tx) (err error) {
-		before, err := s.hold(ctx, tx, end.Scope(), end.Pass)
+		before, now, err := s.hold(ctx, tx, end.Scope(), end.Pass)
 		if err != nil {
 			return err
 		}
 		ended = origin.Ended{}
-		now := s.Now()
 		if end.Reading.ProvesAbsence() {
 			if ended, err = s.declareGone(ctx, tx, end, now); err != nil {
 				return err

@@ -616,6 +616,35 @@ func TestAPassTakesOverAfterAMinute(t *testing.T) {
 	})
 }
 
+// TestAGoneThingStaysOnAServerWithAWrongClock ends a pass on a server whose clock
+// is eight days ahead.
+func TestAGoneThingStaysOnAServerWithAWrongClock(t *testing.T) {
+	t.Parallel()
+	url := storetest.Postgres(t)
+	ahead, err := store.Open(t.Context(),
+		store.Options{URL: url, Now: func() time.Time { return time.Now().AddDate(0, 0, 8) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ahead.Close() })
+	s, ctx := storetest.Open(t, url), storetest.AsAdmin()
+	things := []origin.Thing{{ForeignID: "a", Name: "a", ProjectID: "p", Visibility: access.Public}}
+	for pass, of := range []*store.Store{s, s, s, ahead} {
+		if _, err := of.SyncResources(ctx, origin.Page{Origin: "cloud", Region: "one", Kind: "images",
+			Pass: storetest.UUID(pass + 1), ResourceType: "OS::Glance::Image", Resources: things,
+			Range: new(origin.Range)}); err != nil {
+			t.Fatal(err)
+		}
+		things = nil
+		ended, err := of.EndSync(ctx, origin.End{Origin: "cloud", Region: "one", Kind: "images",
+			Pass: storetest.UUID(pass + 1), Reading: origin.Reading{Complete: true},
+			Limits: origin.Limits{Allow: true}, Delay: origin.DefaultDelay})
+		if want := []origin.Ended{{}, {}, {Gone: 1}, {}}[pass]; err != nil || ended != want {
+			t.Errorf("pass %d: %+v, %v, want %+v", pass, ended, err, want)
+		}
+	}
+}
+
 // TestASyncLeavesOutWhatIsNotRegistered syncs a capability before and after its
 // registration, where names are registered explicitly.
 func TestASyncLeavesOutWhatIsNotRegistered(t *testing.T) {
