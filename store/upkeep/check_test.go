@@ -165,6 +165,8 @@ var faults = []fault{
 		"value_prefix"},
 	{"UPDATE metadata_items SET value_key = '-' WHERE id = (SELECT MIN(id) FROM metadata_items)", "metadata_items",
 		"value_key"},
+	{"UPDATE namespaces SET default_rules = '{' WHERE id = (SELECT MIN(id) FROM namespaces)", "namespaces",
+		"the default rules"},
 	{"UPDATE namespaces SET search_key = '-' WHERE id = (SELECT MIN(id) FROM namespaces)", "namespaces", "search_key"},
 	{"UPDATE object_definitions SET search_key = '-' WHERE id = (SELECT MIN(id) FROM object_definitions)",
 		"object_definitions", "search_key"},
