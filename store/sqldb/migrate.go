@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"net/url"
 	"path"
 	"regexp"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/store/sqldb/textindex"
+	"github.com/cadastre-dev/cadastre/text"
 )
 
 // migrations holds the versioned SQL of both dialects. Each file has an up and
@@ -231,4 +233,123 @@ func (d *DB) Migrations(ctx context.Context) (all []Migration, err error) {
 		all = append(all, Migration{source.Version, path.Base(file), applied[source.Version]})
 	}
 	return all, nil
+}
+
+// foldTextsAt returns the version of the migration that folds the strings of
+// existing rows. SQL cannot do that.
+func (d *Database) foldTextsAt() int64 {
+	if d.dialectName == dialect.Postgres {
+		return 14
+	}
+	return 13
+}
+
+func (d *Database) writtenInGo() []*goose.Migration {
+	return []*goose.Migration{goose.NewGoMigration(d.foldTextsAt(), &goose.GoFunc{RunTx: d.foldTexts}, nil)}
+}
+
+// rowsFolded is the batch size for folding: descriptions are long.
+const rowsFolded = 500
+
+// foldTexts fills the columns for folded strings where folding changes the
+// string.
+func (d *Database) foldTexts(ctx context.Context, tx *sql.Tx) error {
+	for _, of := range [][3]string{
+		{"metadata_items", "value", "value_key"}, {"capability_members", "value", "value_key"},
+		{"resources", "description", "description_key"},
+	} {
+		for last, more := int64(0), true; more; {
+			var err error
+			if last, more, err = d.foldRows(ctx, tx, of, last); err != nil {
+				return fmt.Errorf("fold the strings of %s: %w", of[0], err)
+			}
+		}
+	}
+	return nil
+}
+
+// foldRows folds one batch of rows after an id. It returns the last id and
+// whether more rows may follow.
+func (d *Database) foldRows(ctx context.Context, tx *sql.Tx, of [3]string,
+	after int64) (last int64, more bool, err error) {
+	table, plain, key := of[0], of[1], of[2]
+	rows, err := tx.QueryContext(ctx,
+		fmt.Sprintf("SELECT id, COALESCE(%s, '') FROM %s WHERE id > $1 ORDER BY id LIMIT %d", plain, table, rowsFolded),
+		after)
+	if err != nil {
+		return 0, false, err
+	}
+	defer rows.Close()
+	count, folded := 0, [][]any{}
+	for ; rows.Next(); count++ {
+		var value string
+		if err := rows.Scan(&last, &value); err != nil {
+			return 0, false, err
+		}
+		if key := FoldedOrNil(value); key != nil {
+			folded = append(folded, []any{last, *key})
+		}
+	}
+	if err := rows.Err(); err != nil || len(folded) == 0 {
+		return last, count == rowsFolded, err
+	}
+	those := "SELECT (value ->> 0)::bigint AS id, value ->> 1 AS folded FROM jsonb_array_elements($1::jsonb)"
+	if d.dialectName != dialect.Postgres {
+		those = "SELECT value ->> 0 AS id, value ->> 1 AS folded FROM json_each($1)"
+	}
+	_, err = tx.ExecContext(ctx,
+		fmt.Sprintf("UPDATE %s SET %s = those.folded FROM (%s) AS those WHERE those.id = %s.id",
+			table, key, those, table), JSONOf(folded))
+	return last, count == rowsFolded, err
+}
+
+// FoldedOrNil returns the folded string, or nil if folding changes nothing.
+func FoldedOrNil(value string) *string {
+	if folded := text.Fold(value); folded != value {
+		return &folded
+	}
+	return nil
+}
+
+// errUnfit means that a database does not keep the order of transactions that
+// claims, the feed and the copies in memory rely on.
+var errUnfit = errors.New("the database is not suitable for Cadastre")
+
+// probe finds out with two connections whether a PostgreSQL database excludes
+// holders of an advisory lock, shows them, and numbers transactions so that
+// snapshots can be compared. Engines that only speak its protocol may not.
+func (d *Database) probe(ctx context.Context, pool *sql.DB) (err error) {
+	if d.dialectName != dialect.Postgres {
+		return nil
+	}
+	var connections [2]*sql.Tx
+	for i := range connections {
+		if connections[i], err = pool.BeginTx(ctx, nil); err != nil {
+			return fmt.Errorf("probe the database: %w", err)
+		}
+		defer func() { err = errors.Join(err, connections[i].Rollback()) }()
+	}
+	one, other := connections[0], connections[1]
+	lock := 1<<30 + rand.Int32N(1<<30) // of this probe alone
+	var began, began2 int64
+	var isGiven, isShown, isOver bool
+	err = one.QueryRowContext(ctx,
+		`SELECT pg_current_xact_id()::text::bigint FROM (SELECT pg_advisory_xact_lock($1::bigint)) AS held`, lock).
+		Scan(&began)
+	if err == nil {
+		err = other.QueryRowContext(ctx, `SELECT pg_try_advisory_xact_lock($1::bigint), EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = $1::bigint::oid AND granted),
+			pg_visible_in_snapshot($2::text::xid8, pg_current_snapshot()), pg_current_xact_id()::text::bigint`, lock,
+			fmt.Sprint(began)).Scan(&isGiven, &isShown, &isOver, &began2)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: it lacks a function of PostgreSQL: %w", errUnfit, err)
+	case isGiven:
+		return fmt.Errorf("%w: it grants one advisory lock to two connections", errUnfit)
+	case !isShown:
+		return fmt.Errorf("%w: pg_locks does not show a lock that is held", errUnfit)
+	case isOver || began2 <= began:
+		return fmt.Errorf("%w: its snapshots do not show which transactions run", errUnfit)
+	}
+	return nil
 }
