@@ -3,6 +3,7 @@ package metadef
 import (
 	"cmp"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -107,108 +108,73 @@ var (
 // change and check definitions uses it, and the published JSON Schema is
 // generated from it.
 var propertyKeywords = keywordTable{
-	{word: "title", shape: aTitle, needed: "is required", about: "Display name of the property.",
-		fills: func(s *PropertySchema) any {
-			return &s.Title
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Title }},
-	{word: "description", shape: aText, about: "Description of the property.",
-		fills: func(s *PropertySchema) any {
-			return &s.Description
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Description }},
+	{word: "title", shape: aTitle, needed: "is required", about: "Display name of the property."},
+	{word: "description", shape: aText, about: "Description of the property."},
 	{word: "type", shape: aType, needed: "is required: one of " + strings.Join(typeNames(), ", "),
-		about: "Type of the values. Objects cannot be nested.",
-		fills: func(s *PropertySchema) any {
-			return &s.Type
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Type }},
+		about: "Type of the values. Objects cannot be nested."},
 	{word: "items", field: "itemType", shape: aMap, types: typesOfLists,
 		about: "Type and allowed values of the items of an array.",
 		members: keywordTable{
 			{word: "type", field: "itemType", shape: anItemType,
-				needed: "is required: one of string, integer, number, boolean",
-				fills: func(s *PropertySchema) any {
-					return &s.ItemType
-				}, setBy: func(p *PropertyPatch) jsonChange { return p.ItemType },
+				needed:     "is required: one of string, integer, number, boolean",
 				itemBreaks: PropertySchema.ofItemType},
 			{word: "enum", field: "itemEnum", shape: someValues,
-				fills: func(s *PropertySchema) any {
-					return &s.ItemEnum
-				}, setBy: func(p *PropertyPatch) jsonChange { return p.ItemEnum },
 				itemBreaks: PropertySchema.inItemEnum},
 		}},
 	{word: "enum", shape: someValues, types: typesOfScalars, about: "Allowed values, each of the property's type.",
-		fills: func(s *PropertySchema) any {
-			return &s.Enum
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Enum },
 		breaks: PropertySchema.inEnum},
 	{word: "enumLabels", shape: labels,
-		about: "Labels of enum members: a map from each member, as written in metadata, to the text to show.",
-		fills: func(s *PropertySchema) any {
-			return &s.EnumLabels
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.EnumLabels }},
-	{word: "default", shape: aValue, about: "Default value.",
-		fills: func(s *PropertySchema) any {
-			return &s.Default
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Default }},
+		about: "Labels of enum members: a map from each member, as written in metadata, to the text to show."},
+	{word: "default", shape: aValue, about: "Default value."},
 	{word: "minimum", shape: aNumber, types: typesOfNumbers, about: "Minimum of a number.",
-		fills: func(s *PropertySchema) any {
-			return &s.Minimum
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Minimum },
 		breaks: PropertySchema.notUnder},
 	{word: "maximum", shape: aNumber, types: typesOfNumbers, about: "Maximum of a number.",
-		fills: func(s *PropertySchema) any {
-			return &s.Maximum
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Maximum },
 		breaks: PropertySchema.notOver},
 	{word: "minLength", shape: aCount, types: typesOfText, about: "Minimum number of characters.",
-		fills: func(s *PropertySchema) any {
-			return &s.MinLength
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.MinLength },
 		breaks: func(s PropertySchema, v jsonvalue.Value) string {
 			return notFewer(s.MinLength, text.Length(v.Text), "characters")
 		}},
 	{word: "maxLength", shape: aCount, types: typesOfText, about: "Maximum number of characters.",
-		fills: func(s *PropertySchema) any {
-			return &s.MaxLength
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.MaxLength },
 		breaks: func(s PropertySchema, v jsonvalue.Value) string {
 			return notMore(s.MaxLength, text.Length(v.Text), "characters")
 		}},
 	{word: "pattern", shape: aPattern, types: typesOfText,
-		about: "Regular expression in RE2 syntax that must match a part of the value.",
-		fills: func(s *PropertySchema) any {
-			return &s.Pattern
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Pattern },
+		about:  "Regular expression in RE2 syntax that must match a part of the value.",
 		breaks: PropertySchema.likePattern},
 	{word: "minItems", shape: aCount, types: typesOfLists, about: "Minimum number of items.",
-		fills: func(s *PropertySchema) any {
-			return &s.MinItems
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.MinItems },
 		breaks: func(s PropertySchema, v jsonvalue.Value) string { return notFewer(s.MinItems, len(v.List), "items") }},
 	{word: "maxItems", shape: aCount, types: typesOfLists, about: "Maximum number of items.",
-		fills: func(s *PropertySchema) any {
-			return &s.MaxItems
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.MaxItems },
 		breaks: func(s PropertySchema, v jsonvalue.Value) string { return notMore(s.MaxItems, len(v.List), "items") }},
 	{word: "uniqueItems", shape: aBoolean, types: typesOfLists, about: "Whether items must be unique.",
-		fills: func(s *PropertySchema) any {
-			return &s.UniqueItems
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.UniqueItems },
 		itemBreaks: PropertySchema.notRepeated},
-	{word: "additionalItems", shape: aBoolean, types: typesOfLists, about: "Whether further items are allowed.",
-		fills: func(s *PropertySchema) any {
-			return &s.AdditionalItems
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.AdditionalItems }},
-	{word: "readonly", field: "readOnly", shape: aBoolean, about: "Whether forms show the value read-only.",
-		fills: func(s *PropertySchema) any {
-			return &s.ReadOnly
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.ReadOnly }},
+	{word: "additionalItems", shape: aBoolean, types: typesOfLists, about: "Whether further items are allowed."},
+	{word: "readonly", field: "readOnly", shape: aBoolean, about: "Whether forms show the value read-only."},
 	{word: "operators", shape: someOperators,
-		about: "Operators that a value or requirement may use; the first is the default.",
-		fills: func(s *PropertySchema) any {
-			return &s.Operators
-		}, setBy: func(p *PropertyPatch) jsonChange { return p.Operators }},
+		about: "Operators that a value or requirement may use; the first is the default."},
 	{word: "confidential", shape: aBoolean, about: "Stored without effect."},
 	{word: "required", shape: distinctTexts, about: "Stored without effect: the object requires its properties."},
+}.withFields()
+
+// withFields sets fills and setBy of each keyword to the fields of PropertySchema
+// and PropertyPatch with its name in the API, if there are some.
+func (t keywordTable) withFields() keywordTable {
+	for i := range t {
+		k := &t[i]
+		k.members.withFields()
+		name := strings.ToUpper(k.inAPI()[:1]) + k.inAPI()[1:]
+		field, found := reflect.TypeFor[PropertySchema]().FieldByName(name)
+		if k.members != nil || !found {
+			continue
+		}
+		change, _ := reflect.TypeFor[PropertyPatch]().FieldByName(name)
+		k.fills = func(s *PropertySchema) any {
+			return reflect.ValueOf(s).Elem().FieldByIndex(field.Index).Addr().Interface()
+		}
+		k.setBy = func(p *PropertyPatch) jsonChange {
+			return reflect.ValueOf(p).Elem().FieldByIndex(change.Index).Interface().(jsonChange)
+		}
+	}
+	return t
 }
 
 // hasEffect reports whether the keyword has any effect on a property.
