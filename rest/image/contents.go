@@ -13,27 +13,30 @@ import (
 	"github.com/cadastre-dev/cadastre/rest"
 )
 
-func (d *door) listProperties(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+// within returns the namespace of the path, and the list that read returns of it.
+func within[T any](ctx context.Context, d *door, r *rest.Request,
+	read func(context.Context, []int64) (map[int64][]T, error)) (*metadef.Namespace, []T, error) {
 	n, err := d.store.NamespaceNamed(ctx, r.Path["namespace"])
 	if err != nil {
-		return rest.Answer{}, err
+		return nil, nil, err
 	}
-	properties, err := d.store.PropertiesOf(ctx, []int64{n.ID})
-	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"properties": d.namedForms(properties[n.ID])}}, err
+	of, err := read(ctx, []int64{n.ID})
+	return n, of[n.ID], err
+}
+
+func (d *door) listProperties(ctx context.Context, r *rest.Request) (rest.Answer, error) {
+	_, properties, err := within(ctx, d, r, d.store.PropertiesOf)
+	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"properties": d.namedForms(properties)}}, err
 }
 
 // showProperty answers a property. With the parameter resource_type, its name
 // in the path begins with the prefix of that type's association.
 func (d *door) showProperty(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	n, err := d.store.NamespaceNamed(ctx, r.Path["namespace"])
+	n, found, err := within(ctx, d, r, d.store.PropertiesOf)
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	properties, err := d.store.PropertiesOf(ctx, []int64{n.ID})
-	if err != nil {
-		return rest.Answer{}, err
-	}
-	found, name := properties[n.ID], r.Path["property"]
+	name := r.Path["property"]
 	if resourceType := last(r, "resource_type"); resourceType != "" {
 		associations, err := d.store.AssociationsOf(ctx, []int64{n.ID})
 		if err != nil {
@@ -139,10 +142,11 @@ func (d *door) showObject(ctx context.Context, r *rest.Request) (rest.Answer, er
 }
 
 func (d *door) createObject(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	object, err := readObject(r.Body)
+	document, err := anObject.read(r.Body)
 	if err != nil {
 		return rest.Answer{}, err
 	}
+	object := document.Objects[0]
 	made, n, err := d.store.CreateObject(ctx, metadef.NewObject{
 		Namespace:   r.Path["namespace"],
 		ObjectInput: metadef.ObjectInput{Name: object.Name, ObjectPatch: object.Patch()},
@@ -151,10 +155,11 @@ func (d *door) createObject(ctx context.Context, r *rest.Request) (rest.Answer, 
 }
 
 func (d *door) updateObject(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	object, err := readObject(r.Body)
+	document, err := anObject.read(r.Body)
 	if err != nil {
 		return rest.Answer{}, err
 	}
+	object := document.Objects[0]
 	changed, n, err := d.store.UpdateObject(ctx, metadef.ObjectChange{
 		Namespace: r.Path["namespace"], Name: r.Path["object"],
 		NewName: metadef.Change[*string]{Set: true, Value: &object.Name}, ObjectPatch: object.Patch(),
@@ -189,10 +194,11 @@ func (d *door) listTags(ctx context.Context, r *rest.Request) (rest.Answer, erro
 	if err := problems.Err(); err != nil {
 		return rest.Answer{}, err
 	}
-	n, tags, err := d.tagsOf(ctx, r)
+	n, tags, err := within(ctx, d, r, d.store.TagsOf)
 	if err != nil {
 		return rest.Answer{}, err
 	}
+	tags = slices.Clone(tags)
 	slices.SortStableFunc(tags, func(a, b *metadef.Tag) int {
 		by := strings.Compare(a.Name, b.Name)
 		if order.Field == "CREATED_AT" {
@@ -214,18 +220,8 @@ func (d *door) listTags(ctx context.Context, r *rest.Request) (rest.Answer, erro
 		Body: map[string]any{"tags": namesOfTags(tags[:min(limit, len(tags))])}}, nil
 }
 
-// tagsOf returns the namespace of the path and a copy of the list of its tags.
-func (d *door) tagsOf(ctx context.Context, r *rest.Request) (*metadef.Namespace, []*metadef.Tag, error) {
-	n, err := d.store.NamespaceNamed(ctx, r.Path["namespace"])
-	if err != nil {
-		return nil, nil, err
-	}
-	tags, err := d.store.TagsOf(ctx, []int64{n.ID})
-	return n, slices.Clone(tags[n.ID]), err
-}
-
 func (d *door) showTag(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	n, tags, err := d.tagsOf(ctx, r)
+	n, tags, err := within(ctx, d, r, d.store.TagsOf)
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -267,12 +263,13 @@ func (d *door) setTags(ctx context.Context, r *rest.Request) (rest.Answer, error
 }
 
 func (d *door) updateTag(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	name, err := readTag(r.Body)
+	document, err := aTag.read(r.Body)
 	if err != nil {
 		return rest.Answer{}, err
 	}
 	changed, _, err := d.store.UpdateTag(ctx, metadef.TagChange{
-		Namespace: r.Path["namespace"], Name: r.Path["tag"], NewName: metadef.Change[*string]{Set: true, Value: &name},
+		Namespace: r.Path["namespace"], Name: r.Path["tag"],
+		NewName: metadef.Change[*string]{Set: true, Value: &document.Tags[0].Name},
 	})
 	if err != nil {
 		return rest.Answer{}, err

@@ -313,8 +313,8 @@ func (d *door) listResourceTypes(ctx context.Context, _ *rest.Request) (rest.Ans
 	found, err := rest.All(mostTypes, func(request page.Request) (page.Page[*metadef.ResourceType], error) {
 		return d.store.ResourceTypes(ctx, metadef.ResourceTypeFilter{}, page.Order{Field: "NAME"}, request)
 	})
-	forms := lists.Map(found, func(t *metadef.ResourceType) resourceTypeForm {
-		return resourceTypeForm{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)}
+	forms := lists.Map(found, func(t *metadef.ResourceType) datedName {
+		return datedName{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)}
 	})
 	return rest.Answer{Status: http.StatusOK, Body: map[string]any{"resource_types": forms}}, err
 }
@@ -323,29 +323,20 @@ func (d *door) listResourceTypes(ctx context.Context, _ *rest.Request) (rest.Ans
 const mostTypes = 10_000
 
 func (d *door) listAssociations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	_, associations, err := d.associationsOf(ctx, r)
+	_, associations, err := within(ctx, d, r, d.store.AssociationsOf)
 	return rest.Answer{Status: http.StatusOK,
 		Body: map[string]any{"resource_type_associations": formsOfAssociations(associations)}}, err
-}
-
-func (d *door) associationsOf(ctx context.Context,
-	r *rest.Request) (*metadef.Namespace, []*metadef.ResourceTypeAssociation, error) {
-	n, err := d.store.NamespaceNamed(ctx, r.Path["namespace"])
-	if err != nil {
-		return nil, nil, err
-	}
-	associations, err := d.store.AssociationsOf(ctx, []int64{n.ID})
-	return n, associations[n.ID], err
 }
 
 // associate associates a resource type with a namespace. Here a namespace has
 // at most one association with each type.
 func (d *door) associate(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	wanted, err := readAssociation(r.Body)
+	document, err := anAssociation.read(r.Body)
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	n, there, err := d.associationsOf(ctx, r)
+	wanted := document.Associations[0]
+	n, there, err := within(ctx, d, r, d.store.AssociationsOf)
 	if err != nil {
 		return rest.Answer{}, err
 	}
@@ -365,7 +356,7 @@ func (d *door) associate(ctx context.Context, r *rest.Request) (rest.Answer, err
 
 // disassociate deletes the associations of a namespace with a resource type.
 func (d *door) disassociate(ctx context.Context, r *rest.Request) (rest.Answer, error) {
-	n, there, err := d.associationsOf(ctx, r)
+	n, there, err := within(ctx, d, r, d.store.AssociationsOf)
 	if err != nil {
 		return rest.Answer{}, err
 	}

@@ -53,7 +53,8 @@ func (k kind) within(content []byte, prefix string) (*metadef.Document, error) {
 	return document, problems.Err()
 }
 
-// read returns a document with the definition in a body as its only one.
+// read returns a document with the definition in a body as its only one, an
+// object, an association or a tag.
 func (k kind) read(body []byte) (*metadef.Document, error) {
 	if _, err := k.members(body); err != nil {
 		return nil, err
@@ -93,33 +94,6 @@ func readProperty(body []byte) (metadef.DocumentProperty, error) {
 		return metadef.DocumentProperty{}, err
 	}
 	return document.Properties[0], nil
-}
-
-// readObject returns the object that a body describes.
-func readObject(body []byte) (metadef.DocumentObject, error) {
-	document, err := anObject.read(body)
-	if err != nil {
-		return metadef.DocumentObject{}, err
-	}
-	return document.Objects[0], nil
-}
-
-// readAssociation returns the association that a body describes.
-func readAssociation(body []byte) (metadef.DocumentAssociation, error) {
-	document, err := anAssociation.read(body)
-	if err != nil {
-		return metadef.DocumentAssociation{}, err
-	}
-	return document.Associations[0], nil
-}
-
-// readTag returns the name of the tag that a body describes.
-func readTag(body []byte) (string, error) {
-	document, err := aTag.read(body)
-	if err != nil {
-		return "", err
-	}
-	return document.Tags[0].Name, nil
 }
 
 // readTags returns the tags of a list. A repeated name is a conflict, as in the

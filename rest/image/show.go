@@ -61,13 +61,8 @@ type tagName struct {
 	Name string `json:"name"`
 }
 
-type tagForm struct {
-	Name      string `json:"name"`
-	CreatedAt string `json:"created_at"`
-	UpdatedAt string `json:"updated_at"`
-}
-
-type resourceTypeForm struct {
+// datedName is a tag or a resource type.
+type datedName struct {
 	Name      string `json:"name"`
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
@@ -94,19 +89,15 @@ func formOfAssociation(a *metadef.ResourceTypeAssociation) associationForm {
 
 func (d *door) formOfObject(namespace string, o *metadef.ObjectDefinition,
 	properties []*metadef.PropertyDefinition) objectForm {
-	required := o.Required
-	if required == nil {
-		required = []string{}
-	}
 	return objectForm{
-		Name: o.Name, Description: o.Description, Required: required, Properties: d.formsOf(properties),
-		CreatedAt: timeForm(o.CreatedAt), UpdatedAt: timeForm(o.UpdatedAt),
+		Name: o.Name, Description: o.Description, Required: append([]string{}, o.Required...),
+		Properties: d.formsOf(properties), CreatedAt: timeForm(o.CreatedAt), UpdatedAt: timeForm(o.UpdatedAt),
 		Self: namespacePath(namespace) + "/objects/" + url.PathEscape(o.Name), Schema: "/v2/schemas/metadefs/object",
 	}
 }
 
-func formOfTag(t *metadef.Tag) tagForm {
-	return tagForm{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)}
+func formOfTag(t *metadef.Tag) datedName {
+	return datedName{t.Name, timeForm(t.CreatedAt), timeForm(t.UpdatedAt)}
 }
 
 func namesOfTags(tags []*metadef.Tag) []tagName {
@@ -129,10 +120,7 @@ func (f propertyForms) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		name, err := json.Marshal(form.name)
-		if err != nil {
-			return nil, err
-		}
+		name, _ := json.Marshal(form.name) // a string always has JSON
 		out.Write(name)
 		out.WriteByte(':')
 		out.Write(form.keywords)
@@ -172,19 +160,13 @@ func (d *door) keywordsOf(keywords text.JSON) json.RawMessage {
 	case value[0] == '-' || '0' <= value[0] && value[0] <= '9':
 		members["default"] = json.RawMessage(`"` + value + `"`)
 	}
-	written, err := json.Marshal(members)
-	if err != nil {
-		return json.RawMessage(keywords)
-	}
+	written, _ := json.Marshal(members) // each is JSON
 	return written
 }
 
 // formOfProperty returns a property with its name among the keywords.
 func (d *door) formOfProperty(name string, keywords text.JSON) json.RawMessage {
-	quoted, err := json.Marshal(name)
-	if err != nil {
-		return d.keywordsOf(keywords)
-	}
+	quoted, _ := json.Marshal(name) // a string always has JSON
 	rest := bytes.TrimPrefix(bytes.TrimSpace(d.keywordsOf(keywords)), []byte("{"))
 	out := append([]byte(`{"name":`), quoted...)
 	if rest := bytes.TrimSpace(rest); len(rest) > 0 && rest[0] != '}' {
