@@ -3,6 +3,7 @@
 package auditdb
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -135,10 +136,7 @@ type AuditStore struct {
 // Open returns the audit log of a database and starts deleting events older
 // than retention. 0 means 90 days.
 func Open(db *sqldb.DB, retention time.Duration) *AuditStore {
-	if retention == 0 {
-		retention = defaultAuditRetention
-	}
-	s := &AuditStore{DB: db, auditRetention: retention}
+	s := &AuditStore{DB: db, auditRetention: cmp.Or(retention, defaultAuditRetention)}
 	events := s.Ent.AuditEvent
 	s.stopPruning = db.Repeat(pruneEvery, "cannot delete expired audit events, will retry",
 		func(ctx context.Context) error { return s.pruneAudit(ctx, events) })

@@ -32,9 +32,10 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context,
 		if err != nil {
 			return nil, err
 		}
+		held := lists.Map(lists.Map(there, AssociationNoun), documentAssociation)
 		err = cmp.Or(checkAssociationFree(there, 0, wanted, row.Name, "input.resourceType"),
 			s.checkCount("resource type associations", len(there)+1),
-			checkOfType(append(lists.Map(there, associationOf), wanted)), e.admit(row))
+			checkOfType(append(held, wanted)), e.admit(row))
 		if err != nil {
 			return nil, err
 		}
@@ -51,16 +52,15 @@ func (s *MetadefStore) AssociateResourceType(ctx context.Context,
 			return cmp.Compare(a.ID, b.ID)
 		}))
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + wanted.ResourceType,
-			After: associationFields(made)}, nil
+			After: associationFields(documentAssociation(made))}, nil
 	}, &made)
 	return made, in, err
 }
 
-// associationOf returns a stored association as a document has it.
-func associationOf(row *ent.ResourceTypeAssociation) metadef.DocumentAssociation {
-	noun := AssociationNoun(row)
-	return metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix,
-		PropertiesTarget: noun.PropertiesTarget}
+// documentAssociation returns an association as a document has it.
+func documentAssociation(a *metadef.ResourceTypeAssociation) metadef.DocumentAssociation {
+	return metadef.DocumentAssociation{ResourceType: a.ResourceTypeName, Prefix: a.Prefix,
+		PropertiesTarget: a.PropertiesTarget}
 }
 
 // checkAssociationFree refuses an association with the same type, prefix and
@@ -93,7 +93,7 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context,
 			return nil, err
 		}
 		before := AssociationNoun(current)
-		wanted := associationOf(current)
+		wanted := documentAssociation(before)
 		var problems problem.Problems
 		if input.Prefix.Set {
 			if wanted.Prefix = input.Prefix.Value; wanted.Prefix != nil {
@@ -117,7 +117,8 @@ func (s *MetadefStore) UpdateAssociation(ctx context.Context,
 			SetPropertiesTarget(text.OrEmpty(wanted.PropertiesTarget)).SetUpdatedAt(after.UpdatedAt).Exec(ctx)
 		changed = &after
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + after.ResourceTypeName,
-			Before: associationFields(before), After: associationFields(&after)}, err
+			Before: associationFields(documentAssociation(before)),
+			After:  associationFields(documentAssociation(&after))}, err
 	}, &changed)
 	return changed, in, err
 }
@@ -140,7 +141,7 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, ref metadef
 		deleted = AssociationNoun(current)
 		_, err = tx.ResourceTypeAssociation.Delete().Where(resourcetypeassociation.ID(current.ID)).Exec(ctx)
 		return &sqldb.Event{Kind: "ResourceTypeAssociation", Key: row.Name + "/" + deleted.ResourceTypeName,
-			Before: associationFields(deleted)}, err
+			Before: associationFields(documentAssociation(deleted))}, err
 	}, &deleted)
 	return deleted, in, err
 }

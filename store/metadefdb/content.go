@@ -85,10 +85,7 @@ func documents(ctx context.Context, client *ent.Client, rows []*ent.Namespace) (
 func (c Content) document(row *ent.Namespace) *metadef.Document {
 	document := namespaceDocument(row)
 	for _, association := range c.associations[row.ID] {
-		document.Associations = append(document.Associations, metadef.DocumentAssociation{
-			ResourceType: association.ResourceTypeName, Prefix: association.Prefix,
-			PropertiesTarget: association.PropertiesTarget,
-		})
+		document.Associations = append(document.Associations, documentAssociation(association))
 	}
 	own := c.Properties[row.ID]
 	properties := lists.Group(own, func(p *metadef.PropertyDefinition) (int64, metadef.DocumentProperty) {
@@ -140,9 +137,7 @@ func documentFields(d *metadef.Document) sqldb.Fields {
 	out["tags"] = lists.Map(d.Tags, func(t metadef.DocumentTag) sqldb.Fields {
 		return sqldb.Fields{"name": t.Name, "parent": sqldb.TextOrNil(t.Parent)}
 	})
-	out["resourceTypeAssociations"] = lists.Map(d.Associations, func(a metadef.DocumentAssociation) sqldb.Fields {
-		return sqldb.Fields{"resourceType": a.ResourceType, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
-	})
+	out["resourceTypeAssociations"] = lists.Map(d.Associations, associationFields)
 	return out
 }
 
@@ -162,8 +157,8 @@ func propertyFields(row *ent.PropertyDefinition) sqldb.Fields {
 	return sqldb.Fields{"name": row.Name, "jsonSchema": text.JSON(row.Keywords)}
 }
 
-func associationFields(a *metadef.ResourceTypeAssociation) sqldb.Fields {
-	return sqldb.Fields{"resourceType": a.ResourceTypeName, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
+func associationFields(a metadef.DocumentAssociation) sqldb.Fields {
+	return sqldb.Fields{"resourceType": a.ResourceType, "prefix": a.Prefix, "propertiesTarget": a.PropertiesTarget}
 }
 
 // tagsFields returns the audit field with all tags of a namespace.

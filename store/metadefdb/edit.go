@@ -55,9 +55,7 @@ func (o DefinitionOptions) withDefaults() DefinitionOptions {
 		}
 		*limit.value = min(*limit.value, limit.most)
 	}
-	if o.ResidentBytes == 0 {
-		o.ResidentBytes = DefaultResidentBytes
-	}
+	o.ResidentBytes = cmp.Or(o.ResidentBytes, DefaultResidentBytes)
 	return o
 }
 

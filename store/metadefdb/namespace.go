@@ -79,11 +79,10 @@ func setFields(row *ent.Namespace, to *metadef.Document) {
 func writeNamespace(ctx context.Context, tx *sqldb.Tx, row *ent.Namespace) error {
 	update := tx.Namespace.Update().Where(namespace.ID(row.ID)).SetName(row.Name).
 		SetTitle(row.Title).SetDisplayName(row.DisplayName).
-		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey)
+		SetVisibility(row.Visibility).SetProtected(row.Protected).SetOwner(row.Owner).SetSearchKey(row.SearchKey).
+		SetNillableDescription(row.Description)
 	if row.Description == nil {
 		update.ClearDescription()
-	} else {
-		update.SetDescription(*row.Description)
 	}
 	return update.Exec(ctx)
 }

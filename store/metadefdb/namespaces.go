@@ -116,12 +116,9 @@ func propertyNoun(row *ent.PropertyDefinition) *metadef.PropertyDefinition {
 
 func propertyWith(row *ent.PropertyDefinition, schema metadef.PropertySchema) *metadef.PropertyDefinition {
 	p := &metadef.PropertyDefinition{
-		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name,
+		ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, ObjectID: sqldb.IDOf(row.ObjectID), Name: row.Name,
 		BaseName: row.Name, PropertySchema: schema,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
-	}
-	if row.ObjectID != nil {
-		p.ObjectID = *row.ObjectID
 	}
 	if row.Edges.Object != nil {
 		p.Required = slices.Contains(sqldb.TextList(row.Edges.Object.Required), row.Name)
@@ -137,12 +134,8 @@ func objectNoun(row *ent.ObjectDefinition) *metadef.ObjectDefinition {
 }
 
 func tagNoun(row *ent.Tag) *metadef.Tag {
-	t := &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name,
-		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
-	if row.ParentID != nil {
-		t.ParentID = *row.ParentID
-	}
-	return t
+	return &metadef.Tag{ID: row.ID, UUID: row.UUID, NamespaceID: row.NamespaceID, Name: row.Name,
+		ParentID: sqldb.IDOf(row.ParentID), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC()}
 }
 
 // AssociationNoun returns the association of a row. Its ResourceTypeName is

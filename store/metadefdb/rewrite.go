@@ -60,10 +60,7 @@ func rewriteDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 func writeDefinitions(ctx context.Context, tx *sqldb.Tx, namespaceID int64, objects []*ent.ObjectDefinition,
 	properties []*ent.PropertyDefinition, document *metadef.Document, now time.Time) error {
 	owned := lists.Group(properties, func(row *ent.PropertyDefinition) (int64, *ent.PropertyDefinition) {
-		if row.ObjectID == nil {
-			return 0, row
-		}
-		return *row.ObjectID, row
+		return sqldb.IDOf(row.ObjectID), row
 	})
 	there := lists.ByKey(objects, func(row *ent.ObjectDefinition) string { return row.Name })
 	var added []metadef.DocumentObject
@@ -127,11 +124,9 @@ func writeObject(ctx context.Context, tx *sqldb.Tx, row *ent.ObjectDefinition, o
 	row.Name, row.Description, row.Required, row.Position = object.Name, object.Description, required, position
 	update := tx.ObjectDefinition.Update().Where(objectdefinition.ID(row.ID)).SetName(row.Name).SetRequired(required).
 		SetPosition(position).SetSearchKey(text.SearchKey(row.Name, text.OrEmpty(row.Description))).
-		SetUpdatedAt(row.UpdatedAt)
+		SetUpdatedAt(row.UpdatedAt).SetNillableDescription(row.Description)
 	if row.Description == nil {
 		update.ClearDescription()
-	} else {
-		update.SetDescription(*row.Description)
 	}
 	return update.Exec(ctx)
 }
@@ -219,7 +214,7 @@ func rewriteTags(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 // writeTag sets the name and the parent of a tag, if they differ. 0 means no
 // parent.
 func writeTag(ctx context.Context, tx *sqldb.Tx, row *ent.Tag, name string, parent int64, now time.Time) error {
-	if row.Name == name && parentOf(row) == parent {
+	if row.Name == name && sqldb.IDOf(row.ParentID) == parent {
 		return nil
 	}
 	row.Name, row.NameKey, row.UpdatedAt, row.ParentID = name, text.Fold(name), now, nil
@@ -233,13 +228,6 @@ func writeTag(ctx context.Context, tx *sqldb.Tx, row *ent.Tag, name string, pare
 	return update.Exec(ctx)
 }
 
-func parentOf(row *ent.Tag) int64 {
-	if row.ParentID == nil {
-		return 0
-	}
-	return *row.ParentID
-}
-
 // rewriteAssociations makes the associations of a namespace equal a list.
 func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64,
 	wanted []metadef.DocumentAssociation, now time.Time) error {
@@ -251,9 +239,7 @@ func (s *MetadefStore) rewriteAssociations(ctx context.Context, tx *sqldb.Tx, na
 		return a.ResourceType + "\x00" + text.OrEmpty(a.Prefix) + "\x00" + text.OrEmpty(a.PropertiesTarget)
 	}
 	there := lists.ByKey(rows, func(row *ent.ResourceTypeAssociation) string {
-		noun := AssociationNoun(row)
-		return key(metadef.DocumentAssociation{ResourceType: noun.ResourceTypeName, Prefix: noun.Prefix,
-			PropertiesTarget: noun.PropertiesTarget})
+		return key(documentAssociation(AssociationNoun(row)))
 	})
 	var added []metadef.DocumentAssociation
 	for _, association := range wanted {

@@ -172,7 +172,7 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag,
 	to metadef.Change[*string], problems *problem.Problems) int64 {
 	switch {
 	case !to.Set:
-		return parentOf(current)
+		return sqldb.IDOf(current.ParentID)
 	case to.Value == nil:
 		return 0
 	}
@@ -183,9 +183,7 @@ func parentIn(there map[string]*ent.Tag, current *ent.Tag,
 	}
 	parents := map[int64]int64{}
 	for _, row := range there {
-		if row.ParentID != nil {
-			parents[row.ID] = *row.ParentID
-		}
+		parents[row.ID] = sqldb.IDOf(row.ParentID)
 	}
 	if metadef.MakesTagCycle(parents, current.ID, parent.ID) {
 		problems.Add("input.parent", "makes the tag its own ancestor")

@@ -83,26 +83,22 @@ func (s *MetadefStore) create(ctx context.Context, document *metadef.Document) (
 // records it. It refuses if the owner has the maximum number of namespaces.
 func (s *MetadefStore) createDocument(ctx context.Context, tx *sqldb.Tx,
 	document *metadef.Document) (*ent.Namespace, error) {
-	document = owned(ctx, document)
-	if err := s.checkNamespaceQuota(ctx, tx, *document.Owner); err != nil {
+	owned := *document
+	owned.Owner = ownerOf(ctx, document)
+	if err := s.checkNamespaceQuota(ctx, tx, *owned.Owner); err != nil {
 		return nil, err
 	}
-	row, err := s.InsertDocument(ctx, tx, document)
+	row, err := s.InsertDocument(ctx, tx, &owned)
 	if err != nil {
 		return nil, err
 	}
-	tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: document.Name, After: documentFields(document)})
+	tx.Record(ctx, sqldb.Event{Kind: "Namespace", Key: owned.Name, After: documentFields(&owned)})
 	return row, nil
 }
 
-// owned returns a document with an owner. The default is the viewer's project.
-func owned(ctx context.Context, document *metadef.Document) *metadef.Document {
-	if document.Owner != nil {
-		return document
-	}
-	owned, project := *document, access.ViewerFrom(ctx).ProjectID
-	owned.Owner = &project
-	return &owned
+// ownerOf returns the owner of a document. The default is the viewer's project.
+func ownerOf(ctx context.Context, document *metadef.Document) *string {
+	return cmp.Or(document.Owner, new(access.ViewerFrom(ctx).ProjectID))
 }
 
 // InsertDocument writes a document as a new namespace. It checks no quota and
@@ -127,23 +123,13 @@ func (s *MetadefStore) InsertDocument(ctx context.Context, tx *sqldb.Tx,
 
 func insertNamespace(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
 	now time.Time) (*ent.Namespace, error) {
-	create := tx.Namespace.Create().SetName(document.Name).SetDisplayName(document.Name).
-		SetVisibility(string(access.Private)).SetProtected(false).SetOwner(access.ViewerFrom(ctx).ProjectID).
-		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now)
-	if document.DisplayName != nil {
-		create.SetTitle(*document.DisplayName).SetDisplayName(*document.DisplayName)
-	}
-	if document.Visibility != nil {
-		create.SetVisibility(string(*document.Visibility))
-	}
-	if document.Protected != nil {
-		create.SetProtected(*document.Protected)
-	}
-	if document.Owner != nil {
-		create.SetOwner(*document.Owner)
-	}
-	return create.SetSearchKey(text.SearchKey(document.Name, text.OrEmpty(document.DisplayName),
-		text.OrEmpty(document.Description))).Save(ctx)
+	return tx.Namespace.Create().SetName(document.Name).SetNillableTitle(document.DisplayName).
+		SetDisplayName(*cmp.Or(document.DisplayName, &document.Name)).
+		SetVisibility(string(*cmp.Or(document.Visibility, new(access.Private)))).
+		SetProtected(*cmp.Or(document.Protected, new(false))).SetOwner(*ownerOf(ctx, document)).
+		SetNillableDescription(document.Description).SetCreatedAt(now).SetUpdatedAt(now).
+		SetSearchKey(text.SearchKey(document.Name, text.OrEmpty(document.DisplayName),
+			text.OrEmpty(document.Description))).Save(ctx)
 }
 
 func (s *MetadefStore) insertAssociations(ctx context.Context, tx *sqldb.Tx, namespaceID int64,

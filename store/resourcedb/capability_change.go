@@ -240,10 +240,7 @@ func (s *ResourceStore) CreateCapability(ctx context.Context, resourceType, name
 			if row != nil {
 				return nil, taken
 			}
-			hidden := s.options.CapabilityDefaultVisibility != access.Public
-			if private != nil {
-				hidden = *private
-			}
+			hidden := *cmp.Or(private, new(s.options.CapabilityDefaultVisibility != access.Public))
 			now := s.Now()
 			return tx.Capability.Create().SetResourceTypeID(of.ID).SetName(name).SetPrivate(hidden).
 				SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)

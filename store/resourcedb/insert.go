@@ -169,10 +169,6 @@ func (s *ResourceStore) insertMetadataAndTags(ctx context.Context, tx *sqldb.Tx,
 		FROM `+s.Rows("$1", "d", "resource_id bigint", "name text", "name_key text"), sqldb.JSONOf(tags))
 }
 
-func newResourceTag(tx *sqldb.Tx, resourceID int64, tag string) *ent.ResourceTagCreate {
-	return tx.ResourceTag.Create().SetResourceID(resourceID).SetName(tag).SetNameKey(text.Fold(tag))
-}
-
 func (s *ResourceStore) insertCapabilitiesOf(ctx context.Context, tx *sqldb.Tx, level []newResource,
 	rows []*ent.Resource, now time.Time) error {
 	var keys []capabilityKey

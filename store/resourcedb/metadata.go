@@ -116,12 +116,9 @@ func (s *ResourceStore) DefinitionsOfItems(ctx context.Context,
 	if err != nil {
 		return nil, fmt.Errorf("look up metadata: %w", err)
 	}
-	var types []int64
 	// Other transactions may have deleted resources meanwhile.
 	rows = slices.DeleteFunc(rows, func(row *ent.MetadataItem) bool { return row.Edges.Resource == nil })
-	for _, row := range rows {
-		types = append(types, row.Edges.Resource.ResourceTypeID)
-	}
+	types := lists.Map(rows, func(row *ent.MetadataItem) int64 { return row.Edges.Resource.ResourceTypeID })
 	definitions, err := s.definitionsSeen(ctx, lists.Distinct(types))
 	if err != nil {
 		return nil, err

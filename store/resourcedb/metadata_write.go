@@ -297,13 +297,7 @@ func (s *ResourceStore) recordMetadata(ctx context.Context, tx *sqldb.Tx,
 	return after, nil
 }
 
-func pointersTo[T any](values []T) []*T {
-	pointers := make([]*T, len(values))
-	for i := range values {
-		pointers[i] = &values[i]
-	}
-	return pointers
-}
+func pointersTo[T any](values []T) []*T { return lists.Map(values, func(value T) *T { return &value }) }
 
 // metadataFields returns metadata for the audit log.
 func metadataFields(items []*resource.MetadataItem) []sqldb.Fields {

@@ -206,15 +206,12 @@ func scopeKey(scope resource.Scope) func(*ent.Resource) int64 {
 }
 
 func resourceNoun(row *ent.Resource) *resource.Resource {
-	r := &resource.Resource{
-		ID: row.ID, UUID: row.UUID, TypeID: row.ResourceTypeID, Name: row.Name, Description: row.Description,
-		ProjectID: row.ProjectID, Visibility: access.Visibility(row.Visibility), Revision: row.Revision,
+	return &resource.Resource{
+		ID: row.ID, UUID: row.UUID, TypeID: row.ResourceTypeID, ParentID: sqldb.IDOf(row.ParentID), Name: row.Name,
+		Description: row.Description,
+		ProjectID:   row.ProjectID, Visibility: access.Visibility(row.Visibility), Revision: row.Revision,
 		CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 	}
-	if row.ParentID != nil {
-		r.ParentID = *row.ParentID
-	}
-	return r
 }
 
 // ResourcesByUUID returns the visible resources with the uuids.
@@ -229,10 +226,11 @@ func (s *ResourceStore) ResourcesByUUID(ctx context.Context, uuids []string) (ma
 // the name of another project's resource.
 func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string,
 	names []string) (map[string]*resource.Resource, error) {
-	var first []struct {
+	type named struct {
 		Name string
 		ID   int64
 	}
+	var first []named
 	isOfType := func(s *entsql.Selector) {
 		s.Where(metadefdb.IsOfOneType(s, s.C(entresource.FieldResourceTypeID), resourceType))
 	}
@@ -242,10 +240,7 @@ func (s *ResourceStore) FirstNamed(ctx context.Context, resourceType string,
 	if err != nil {
 		return nil, fmt.Errorf("look up resources by name: %w", err)
 	}
-	ids := make([]int64, len(first))
-	for i := range first {
-		ids[i] = first[i].ID
-	}
+	ids := lists.Map(first, func(named named) int64 { return named.ID })
 	rows, err := s.Ent.Resource.Query().Where(visible.Resources(ctx), paging.Among(entresource.FieldID, ids)).All(ctx)
 	return paging.ByID(rows, err, "resources", resourceNoun, func(row *ent.Resource) string { return row.Name })
 }

@@ -91,10 +91,9 @@ func (s *ResourceStore) applyPatch(ctx context.Context, tx *sqldb.Tx, patch reso
 		if wanted.Description == nil {
 			update.ClearDescription()
 		}
-		if key := sqldb.FoldedOrNil(text.OrEmpty(wanted.Description)); key == nil {
+		key := sqldb.FoldedOrNil(text.OrEmpty(wanted.Description))
+		if update.SetNillableDescriptionKey(key); key == nil {
 			update.ClearDescriptionKey()
-		} else {
-			update.SetDescriptionKey(*key)
 		}
 		if changed, err = update.Save(ctx); err != nil {
 			return nil, err
@@ -273,7 +272,9 @@ func replaceResourceTags(ctx context.Context, tx *sqldb.Tx, resource int64, tags
 	if _, err := tx.ResourceTag.Delete().Where(resourcetag.ResourceID(resource)).Exec(ctx); err != nil {
 		return err
 	}
-	creates := lists.Map(tags, func(tag string) *ent.ResourceTagCreate { return newResourceTag(tx, resource, tag) })
+	creates := lists.Map(tags, func(tag string) *ent.ResourceTagCreate {
+		return tx.ResourceTag.Create().SetResourceID(resource).SetName(tag).SetNameKey(text.Fold(tag))
+	})
 	return tx.ResourceTag.CreateBulk(creates...).Exec(ctx)
 }
 

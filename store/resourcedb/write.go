@@ -52,18 +52,12 @@ func mayCreateResource(viewer access.Viewer, input resource.Input) error {
 // recordOf returns the record of an input, with defaults for the viewer and
 // without metadata.
 func recordOf(viewer access.Viewer, input resource.Input) ResourceRecord {
-	record := ResourceRecord{
+	return ResourceRecord{
 		UUID: text.OrEmpty(input.UUID), Type: input.Type, Parent: text.OrEmpty(input.Parent), Name: input.Name,
-		Description: text.OrEmpty(input.Description), ProjectID: viewer.ProjectID, Visibility: access.Private,
+		Description: text.OrEmpty(input.Description), ProjectID: *cmp.Or(input.ProjectID, &viewer.ProjectID),
+		Visibility:   *cmp.Or(input.Visibility, new(access.Private)),
 		Capabilities: input.Capabilities, Tags: input.Tags,
 	}
-	if input.ProjectID != nil {
-		record.ProjectID = *input.ProjectID
-	}
-	if input.Visibility != nil {
-		record.Visibility = *input.Visibility
-	}
-	return record
 }
 
 // recordFields returns a new resource for the audit log.
@@ -148,12 +142,11 @@ func (s *ResourceStore) lockParents(ctx context.Context, tx *sqldb.Tx, uuids []s
 	if len(uuids) == 0 {
 		return map[string]parentRow{}, nil
 	}
-	rows, err := tx.Resource.Query().
-		Where(visible.Resources(ctx), paging.Among(entresource.FieldUUID, uuids), s.Locked()).Order(entresource.ByID()).
-		All(ctx)
-	if err != nil || len(rows) == 0 {
+	found, err := s.lockVisible(ctx, tx, uuids)
+	if err != nil || len(found) == 0 {
 		return map[string]parentRow{}, err
 	}
+	rows := slices.Collect(maps.Values(found))
 	names, err := typeNames(ctx, tx.Client(), rows)
 	if err != nil {
 		return nil, err

@@ -224,6 +224,14 @@ func TextOf(v any) string {
 	return ""
 }
 
+// IDOf returns a row id that may be absent, 0 for nil.
+func IDOf(id *int64) int64 {
+	if id == nil {
+		return 0
+	}
+	return *id
+}
+
 // TextOrNil returns nil for the empty string.
 func TextOrNil(text string) *string {
 	if text == "" {

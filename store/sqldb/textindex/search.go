@@ -3,6 +3,7 @@
 package textindex
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -52,11 +53,7 @@ const maxTrigrams = 16
 
 // index returns the name of the index; on SQLite it is a trigram table.
 func (t SearchedText) index() string {
-	column := t.plain
-	if column == "" {
-		column = t.folded
-	}
-	return t.table + "_" + column + "_trigrams"
+	return t.table + "_" + cmp.Or(t.plain, t.folded) + "_trigrams"
 }
 
 // of returns the SQL expression for the folded string of a row. column
