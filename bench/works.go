@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -111,10 +112,7 @@ func works() ([]work, []Question, error) {
 				one.Peer.Question = one.Question
 			}
 		}
-		one.Clients, one.Operations = max(1, one.Clients), max(1, one.Operations)
-		if one.As == "" {
-			one.As = admin
-		}
+		one.Clients, one.Operations, one.As = max(1, one.Clients), max(1, one.Operations), cmp.Or(one.As, admin)
 		all = append(all, one)
 		if one.ByMember {
 			one.Name, one.As, one.Peer, one.Goal.Ratio, one.Goal.CPU = one.Name+", by a member", member, nil, 0, 0

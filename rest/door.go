@@ -225,10 +225,7 @@ func (d *Door) Call(r *http.Request, requestID string) *Call {
 // match returns the segments of a path by the names in the path of a route. It
 // reports false if they differ, and for NUL or invalid UTF-8, which no name has.
 func match(pattern, path string) (map[string]string, bool) {
-	if path == "" {
-		path = "/"
-	}
-	if !isText(path) {
+	if path = cmp.Or(path, "/"); !isText(path) {
 		return nil, false
 	}
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")

@@ -75,10 +75,7 @@ func (c *Call) head(status int) *Response {
 }
 
 func (c *Call) success(answer Answer) *Response {
-	response := c.head(answer.Status)
-	if response.Status == 0 {
-		response.Status = http.StatusOK
-	}
+	response := c.head(cmp.Or(answer.Status, http.StatusOK))
 	if answer.Location != "" {
 		response.Header.Set("Location", c.origin+answer.Location)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -60,12 +61,7 @@ func readAttacks() (all asked, err error) {
 	err = yaml.UnmarshalWithOptions(attacksFile, &all, yaml.AllowDuplicateMapKey())
 	for i := range all.Attacks {
 		of := &all.Attacks[i]
-		if of.Manner == "" {
-			of.Manner = asking
-		}
-		if of.Connections == 0 {
-			of.Connections = atOnce
-		}
+		of.Manner, of.Connections = cmp.Or(of.Manner, asking), cmp.Or(of.Connections, atOnce)
 		if of.Field != "" {
 			of.Document = of.Head + "{ {{range $i := .Size}}a{{$i}}: " + of.Field + " {{end}}}"
 		}

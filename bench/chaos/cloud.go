@@ -12,6 +12,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 )
 
@@ -202,11 +203,8 @@ func (c *cloud) startAgain(ctx context.Context) (ended int, err error) {
 }
 
 // hosts returns the addresses of the servers.
-func (c *cloud) hosts() (hosts []string) {
-	for _, s := range c.servers {
-		hosts = append(hosts, s.Host)
-	}
-	return hosts
+func (c *cloud) hosts() []string {
+	return lists.Map(c.servers, func(s *server) string { return s.Host })
 }
 
 // stopServers ends the servers.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -149,10 +150,9 @@ func (c *crowd) endure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var suffered []string
-	for _, one := range faults {
-		suffered = append(suffered, fmt.Sprintf("%s %d x, %.1f s", one.name, one.times, one.recovered))
-	}
+	suffered := lists.Map(faults, func(one *fault) string {
+		return fmt.Sprintf("%s %d x, %.1f s", one.name, one.times, one.recovered)
+	})
 	p := of.promises(c.kind)
 	p.hold(len(c.internal) == 0, "%d INTERNAL, such as %.600q", len(c.internal), c.internal[:min(1, len(c.internal))])
 	p.hold(attackers["INTERNAL"] == 0, "%d INTERNAL of attackers", attackers["INTERNAL"])

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cadastre-dev/cadastre/bench/local"
 	"github.com/cadastre-dev/cadastre/bench/measured"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 )
 
@@ -91,11 +92,9 @@ func (m *attackSide) measure(ctx context.Context, of attack) (line measured.Line
 // medianOf returns the median over rounds of a percentile of the times of a
 // kind of request, in milliseconds.
 func medianOf(rounds []both, kind string, percent int) float64 {
-	var all []float64
-	for _, one := range rounds {
-		all = append(all, measured.Quantile(one[kind].times, percent))
-	}
-	return measured.Median(all)
+	return measured.Median(lists.Map(rounds, func(one both) float64 {
+		return measured.Quantile(one[kind].times, percent)
+	}))
 }
 
 // attackWhile measures the innocents during an attack. The attack starts

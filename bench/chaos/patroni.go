@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cadastre-dev/cadastre/bench/local"
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/internal/pause"
 	"github.com/cadastre-dev/cadastre/internal/pgproxy"
 	"github.com/cadastre-dev/cadastre/internal/pgserver"
@@ -193,10 +194,7 @@ func (p *patroni) url(user, database string, hosts ...string) string {
 // direct returns the URL of the nodes, proxied the one of HAProxy, and pooled the
 // one of PgBouncer.
 func (p *patroni) direct() string {
-	var hosts []string
-	for _, n := range p.Nodes {
-		hosts = append(hosts, n.ToPostgres.Address())
-	}
+	hosts := lists.Map(p.Nodes, func(n *node) string { return n.ToPostgres.Address() })
 	return p.url("cadastre", "cadastre", hosts...)
 }
 

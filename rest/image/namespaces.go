@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -275,10 +276,7 @@ func (d *door) updateNamespace(ctx context.Context, r *rest.Request) (rest.Answe
 	if err != nil {
 		return rest.Answer{}, err
 	}
-	owner := document.Owner
-	if owner == nil {
-		owner = new(access.ViewerFrom(ctx).ProjectID)
-	}
+	owner := cmp.Or(document.Owner, new(access.ViewerFrom(ctx).ProjectID))
 	n, err := d.store.UpdateNamespace(ctx, metadef.NamespaceChange{
 		Name: r.Path["namespace"], NewName: metadef.Change[*string]{Set: true, Value: &document.Name},
 		NamespacePatch: metadef.NamespacePatch{

@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,12 +28,7 @@ const incomplete = "00000000-0000-0000-0000-000000000000"
 const unknownType = "unknown"
 
 // typeOf returns the type of a consumer as the API shows it.
-func typeOf(of *string) string {
-	if of == nil {
-		return unknownType
-	}
-	return *of
-}
+func typeOf(of *string) string { return *cmp.Or(of, new(unknownType)) }
 
 func (d *door) allocations(ctx context.Context, r *rest.Request) (rest.Answer, error) {
 	uuid := canonical(r.Path["consumer"])

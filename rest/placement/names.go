@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cadastre-dev/cadastre/internal/lists"
 	"github.com/cadastre-dev/cadastre/placement"
 	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/rest"
@@ -145,10 +146,7 @@ func showClass(r *rest.Request, name string) rest.Object {
 }
 
 func (d *door) listClasses(_ context.Context, r *rest.Request, world *placement.World) (rest.Answer, error) {
-	list := []rest.Object{}
-	for _, name := range world.Names().ResourceClasses {
-		list = append(list, showClass(r, name))
-	}
+	list := lists.Map(world.Names().ResourceClasses, func(name string) rest.Object { return showClass(r, name) })
 	return rest.Computed(rest.Object{"resource_classes": list}), nil
 }
 

@@ -4,6 +4,7 @@
 package share
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -96,9 +97,6 @@ var names = map[int]string{
 
 // form returns a fault as the service writes it.
 func form(fault *rest.Fault) any {
-	name := names[fault.Status]
-	if name == "" {
-		name = "computeFault"
-	}
+	name := cmp.Or(names[fault.Status], "computeFault")
 	return map[string]any{name: map[string]any{"code": fault.Status, "message": fault.Detail}}
 }
