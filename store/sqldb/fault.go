@@ -263,13 +263,15 @@ func (d *DB) checkPrivileges(ctx context.Context) error {
 	return errors.New(privilegesText(role, lacking))
 }
 
-// schemaTables are the names of all tables, sorted as in ent's schema.
-const schemaTables = `allocations audit_events capabilities capability_counts capability_members capability_values capacity_buckets changes
-	consumers idempotency_keys inventories metadata_items namespaces namespace_members object_definitions
-	place_refusals project_limits property_definitions provider_aggregates provider_traits resources resource_classes resource_origins resource_providers
-	resource_tags resource_types resource_type_associations sealing_keys syncs tags traits unloaded_namespaces`
+// schemaTables are the names of all tables, each after the tables that it refers
+// to.
+const schemaTables = `resource_types namespaces namespace_members object_definitions property_definitions tags
+	resource_type_associations unloaded_namespaces capabilities resources metadata_items resource_tags capability_values
+	capability_members capability_counts resource_origins syncs traits resource_classes resource_providers inventories
+	provider_traits provider_aggregates consumers allocations project_limits place_refusals capacity_buckets audit_events changes idempotency_keys sealing_keys`
 
-// TableNames returns the names of all tables.
+// TableNames returns the names of all tables, each after the tables that it refers
+// to.
 func TableNames() []string { return strings.Fields(schemaTables) }
 
 // lackingPrivilege is a missing privilege and the tables that it is missing on.

@@ -125,7 +125,10 @@ func (d *Database) migrate(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("wait for the migrations of other servers: %w", errors.Join(err, migrator.Close()))
 	}
-	err = checkNotNewer(ctx, migrator)
+	version, err := migrator.GetDBVersion(ctx)
+	if err == nil {
+		err = checkKnown(migrator, version)
+	}
 	if err == nil {
 		_, err = migrator.Up(ctx)
 	}
@@ -168,19 +171,9 @@ func (d *DB) UniqueIndexes() (map[string]string, error) {
 	return statements, err
 }
 
-// checkNotNewer returns an error if the database has a migration that this
-// program does not know. Every release finds the version in the same way: as
-// the largest version_id of schema_migrations. So numbers only grow.
-func checkNotNewer(ctx context.Context, migrator *goose.Provider) error {
-	version, err := migrator.GetDBVersion(ctx)
-	if err == nil {
-		err = checkKnown(migrator, version)
-	}
-	return err
-}
-
 // checkKnown returns an error if the version of a database is newer than those
-// of this program.
+// of this program. Every release finds the version in the same way: as the largest
+// version_id of schema_migrations. So numbers only grow.
 func checkKnown(migrator *goose.Provider, version int64) (err error) {
 	known := int64(0)
 	for _, source := range migrator.ListSources() {

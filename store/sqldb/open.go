@@ -341,10 +341,7 @@ func connectorsOf(config pq.Config) (connectors []*pq.Connector, err error) {
 	if len(config.Multi) == 0 {
 		return nil, nil
 	}
-	first := pq.ConfigMultihost{Host: config.Host, Hostaddr: config.Hostaddr, Port: config.Port}
-	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
-		one := config.Clone()
-		one.Host, one.Hostaddr, one.Port, one.Multi = host.Host, host.Hostaddr, host.Port, nil
+	for _, one := range eachHost(config) {
 		connector, err := newConnector(one)
 		if err != nil {
 			return nil, err
@@ -352,6 +349,17 @@ func connectorsOf(config pq.Config) (connectors []*pq.Connector, err error) {
 		connectors = append(connectors, connector)
 	}
 	return connectors, nil
+}
+
+// eachHost returns the settings for each host of settings.
+func eachHost(config pq.Config) (each []pq.Config) {
+	first := pq.ConfigMultihost{Host: config.Host, Hostaddr: config.Hostaddr, Port: config.Port}
+	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
+		one := config.Clone()
+		one.Host, one.Hostaddr, one.Port, one.Multi = host.Host, host.Hostaddr, host.Port, nil
+		each = append(each, one)
+	}
+	return each
 }
 
 // newPool returns a pool with limits for open and idle connections. It does not

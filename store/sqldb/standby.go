@@ -69,18 +69,15 @@ func (d *Database) readsOn(databaseURL string, limit time.Duration) error {
 	if limit <= 0 {
 		limit = StatementTimeout
 	}
-	first := pq.ConfigMultihost{Host: config.Host, Port: config.Port, Hostaddr: config.Hostaddr}
-	for _, host := range append([]pq.ConfigMultihost{first}, config.Multi...) {
-		one := config.bounded(limit / standbyPart)
-		one.Host, one.Port, one.Hostaddr, one.Multi, one.TargetSessionAttrs = host.Host, host.Port,
-			host.Hostaddr, nil, pq.TargetSessionAttrsAny
+	for _, one := range eachHost(config.bounded(limit / standbyPart)) {
+		one.TargetSessionAttrs = pq.TargetSessionAttrsAny
 		connector, err := newConnector(one)
 		if err != nil {
 			return err
 		}
 		pool := newPool(connector, d.places.Statements+d.places.Searches+1, idleConnections)
 		d.standbys.all = append(d.standbys.all,
-			&standby{name: net.JoinHostPort(host.Host, fmt.Sprint(host.Port)), pool: pool})
+			&standby{name: net.JoinHostPort(one.Host, fmt.Sprint(one.Port)), pool: pool})
 	}
 	return nil
 }

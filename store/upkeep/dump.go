@@ -15,7 +15,6 @@ import (
 	"hash"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
@@ -148,7 +147,7 @@ func refuseRows(ctx context.Context, db *sqldb.DB, on sqldb.Conn) error {
 		statement = `SELECT tablename FROM pg_tables WHERE schemaname = current_schema()
 			AND tablename IN (SELECT jsonb_array_elements_text($1::jsonb))`
 	}
-	names, err := sqldb.Column[string](ctx, db, on, statement, sqldb.JSONOf(strings.Fields(order)))
+	names, err := sqldb.Column[string](ctx, db, on, statement, sqldb.JSONOf(sqldb.TableNames()))
 	for _, name := range names {
 		var used []int
 		if used, err = sqldb.Column[int](ctx, db, on, "SELECT 1 FROM "+name+" LIMIT 1"); err == nil && len(used) > 0 {

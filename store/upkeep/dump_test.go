@@ -14,12 +14,13 @@ import (
 	"github.com/cadastre-dev/cadastre/change"
 	"github.com/cadastre-dev/cadastre/ent/migrate"
 	"github.com/cadastre-dev/cadastre/store"
+	"github.com/cadastre-dev/cadastre/store/sqldb"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 	"github.com/cadastre-dev/cadastre/store/upkeep"
 )
 
 func TestEveryTableIsDumpedAfterThoseItRefersTo(t *testing.T) {
-	order := upkeep.Order()
+	order := sqldb.TableNames()
 	for _, table := range migrate.Tables {
 		at := slices.Index(order, table.Name)
 		if at < 0 {

@@ -4,13 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
-
-// Order returns the tables in their order.
-func Order() []string { return strings.Fields(order) }
 
 // Trees returns the tables whose rows refer to the same table.
 func Trees() []string { return trees }

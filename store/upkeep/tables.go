@@ -13,12 +13,6 @@ import (
 	"github.com/cadastre-dev/cadastre/store/sqldb"
 )
 
-// order has all tables, each after the tables that it refers to.
-const order = `resource_types namespaces namespace_members object_definitions property_definitions tags
-	resource_type_associations unloaded_namespaces capabilities resources metadata_items resource_tags capability_values
-	capability_members capability_counts resource_origins syncs traits resource_classes resource_providers inventories
-	provider_traits provider_aggregates consumers allocations project_limits place_refusals capacity_buckets audit_events changes idempotency_keys sealing_keys`
-
 // trees are the tables whose rows refer to a parent in the same table.
 var trees = []string{"tags", "resources", "resource_providers"}
 
@@ -71,7 +65,7 @@ func tablesOf(ctx context.Context, db *sqldb.DB, on sqldb.Conn) ([]table, error)
 		statement = `SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = current_schema()
 			AND table_name IN (SELECT jsonb_array_elements_text($1::jsonb)) ORDER BY 1, column_name COLLATE "C"`
 	}
-	names := strings.Fields(order)
+	names := sqldb.TableNames()
 	tables := make([]table, len(names))
 	for i, name := range names {
 		tables[i].name = name
