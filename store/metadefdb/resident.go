@@ -30,7 +30,7 @@ import (
 //     They include its own commits, and the commits of others that it was
 //     notified of.
 //   - A write that is checked against definitions compares memory with the
-//     change log in its transaction (unchangedIn). If definitions have changed,
+//     change log in its transaction (Copy.Unchanged). If definitions have changed,
 //     it reads them in the transaction.
 //
 // If definitions need too much memory, none are kept, and every reader asks the
@@ -128,33 +128,11 @@ func (s *MetadefStore) readChanged(ctx context.Context, on sqldb.Conn, held *def
 	return held.with(changed), nil
 }
 
-// unchangedIn returns the definitions in memory if the transaction of a client
-// sees the same, and nil otherwise. The caller must then read them in the
-// transaction.
-func (s *MetadefStore) unchangedIn(ctx context.Context, client *ent.Client) (*definitions, error) {
-	return s.memory.Unchanged(ctx, clientConn{client})
-}
-
-// clientConn is the connection of an ent client.
-type clientConn struct{ *ent.Client }
-
-// ExecContext runs a statement that returns no rows.
-func (c clientConn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	return c.Client.ExecContext(ctx, query, args...)
-}
-
-// definitionsOf returns the definitions at the instant that the context reads.
-// It returns nil if none are kept; everything that follows is then read at one
-// instant.
-func (s *MetadefStore) definitionsOf(ctx context.Context) (*definitions, error) {
-	return s.memory.Of(ctx)
-}
-
 // knownType returns the row id of a resource type if definitions in memory show
 // that the viewer knows it. Otherwise it reports false, and the caller must ask
 // the database. Everything that follows is then read at one instant.
 func (s *MetadefStore) knownType(ctx context.Context, name string) (id int64, ok bool, err error) {
-	held, err := s.definitionsOf(ctx)
+	held, err := s.memory.Of(ctx)
 	if err != nil || held == nil {
 		return 0, false, err
 	}

@@ -40,7 +40,7 @@ type RulesKey struct {
 func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []RulesKey,
 	target *string) (map[RulesKey]*metadef.Rules, error) {
 	if client == s.Ent {
-		held, err := s.definitionsOf(ctx)
+		held, err := s.memory.Of(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +62,7 @@ func (s *MetadefStore) RulesFor(ctx context.Context, client *ent.Client, keys []
 // sees the same definitions as memory.
 func (s *MetadefStore) StrictRulesFor(ctx context.Context, client *ent.Client,
 	keys []RulesKey) (map[RulesKey]*metadef.Rules, error) {
-	held, err := s.unchangedIn(ctx, client)
+	held, err := s.memory.Unchanged(ctx, client)
 	if err != nil {
 		return nil, err
 	}
@@ -283,7 +283,7 @@ func (s *MetadefStore) appliedTo(ctx context.Context, resourceType string,
 	if err := text.CheckAny("resourceType", resourceType, "target", text.OrEmpty(target)); err != nil {
 		return nil, err
 	}
-	held, err := s.definitionsOf(ctx)
+	held, err := s.memory.Of(ctx)
 	if err != nil {
 		return nil, err
 	}
