@@ -102,8 +102,7 @@ func planCreation(incoming *Document) ImportPlan {
 	plan := ImportPlan{Outcome: ImportCreated}
 	result := *incoming
 	if result.Visibility == nil {
-		everyone := access.Public
-		result.Visibility = &everyone
+		result.Visibility = new(access.Public)
 		plan.Warnings.Add("$.visibility", "is missing; read as public")
 	}
 	if result.Protected == nil {
