@@ -77,8 +77,8 @@ func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts 
 }
 
 // hold locks a scope and takes it for a pass. It returns the state before and the
-// time of the database, or ErrConcurrentUpdate if another pass holds the scope. Between the pages of a
-// pass the hold may end; then another pass may take the scope.
+// time of the database, or ErrConcurrentUpdate if another pass holds the scope.
+// Between the pages of a pass the hold may end; then another pass may take the scope.
 func (s *ResourceStore) hold(ctx context.Context, tx *sqldb.Tx, scope origin.Scope,
 	pass string) (before *ent.SyncScope, now time.Time, err error) {
 	err = s.Execute(ctx, tx,
