@@ -108,8 +108,9 @@ release: ## archives, checksums and bills of materials of HEAD, and the TypeScri
 
 # The package of the last release; without one, a package is upgraded to itself.
 OLD ?= $(NEW)
-test-package: ## installs, starts, upgrades and purges a Debian package on a new root: make test-package OLD=FILE NEW=FILE (needs mmdebstrap and root)
+test-package: ## installs, starts, upgrades and purges a Debian package on a new root, and runs docs/operations.md: make test-package OLD=FILE NEW=FILE (needs mmdebstrap and root)
 	tools/package/test.sh '$(OLD)' '$(NEW)'
+	tools/package/operations.py '$(NEW)'
 
 test-chart: build ## renders deploy/chart, checks it and deploy/compose.yaml by their schemas, and runs the program as they do
 	cd tools/chart && $(GO) vet . && $(GO) test -count=1 .
