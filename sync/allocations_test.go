@@ -2,12 +2,15 @@ package sync_test
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
+	"github.com/Khan/genqlient/graphql"
 	"github.com/cadastre-dev/cadastre/client"
 	"github.com/cadastre-dev/cadastre/origin"
 	"github.com/cadastre-dev/cadastre/sync"
@@ -363,6 +366,30 @@ func TestAUserThatChangedBetweenCommandsIsRead(t *testing.T) {
 	}
 	if got := s.consumers()[consumers[0]]; got != "p0 bob compute 1" {
 		t.Errorf("the server has %s", got)
+	}
+}
+
+// forgetful is a server that refuses every cursor.
+type forgetful struct{ graphql.Client }
+
+func (f forgetful) MakeRequest(ctx context.Context, request *graphql.Request, response *graphql.Response) error {
+	if variables, _ := json.Marshal(request.Variables); strings.Contains(string(variables), `"after":"`) {
+		return &client.Errors{List: []*client.Error{{Code: client.BadUserInput}}}
+	}
+	return f.Client.MakeRequest(ctx, request, response)
+}
+
+// TestALostCursorEndsAPass loses the second page of the servers.
+func TestALostCursorEndsAPass(t *testing.T) {
+	t.Parallel()
+	f, s, _ := newClaiming(t)
+	for i := range 1000 {
+		f.lists[servers] = append(f.lists[servers], object{"id": fmt.Sprint("server-", i), "tenant_id": "p"})
+	}
+	s.mustPass("servers")
+	s.server = forgetful{s.server}
+	if result, err := s.pass("allocations"); client.Code(err) != client.BadUserInput {
+		t.Errorf("%+v, %v", result, err)
 	}
 }
 

@@ -194,12 +194,12 @@ type linked struct {
 // id. completed has the end of the last complete pass over the kind, by region.
 // A region keeps no provider for a host that was absent from that pass.
 func (p *Pass) origins(ctx context.Context, kind Kind, completed map[string]time.Time) (map[string]linked, error) {
-	found, keepers := map[string]linked{}, map[string]string{}
+	found, keepers, isFirst := map[string]linked{}, map[string]string{}, true
 	for node, err := range client.ResourcesOfOrigins(ctx, p.Server, kind.ResourceType, new(1000)) {
-		if client.Code(err) == client.BadUserInput {
+		if isFirst && client.Code(err) == client.BadUserInput {
 			return found, nil // the first pass over the kind makes the type
 		}
-		if err != nil {
+		if isFirst = false; err != nil {
 			return nil, err
 		}
 		from := node.Origin
