@@ -223,8 +223,8 @@ func (c *call) selectOperation() error {
 	return usagef("%s can't be used together", strings.Join(flags, " and "))
 }
 
-// fits reports whether an operation declares all variables that are set, except
-// the one that only picks a row, and all variables that it requires are set.
+// fits reports whether the call can send an operation: it declares every given
+// variable, except the one that only picks a row, and each required one is given.
 func (c *call) fits(of operation) bool {
 	for variable := range c.variables {
 		if !of.declares(variable) && variable != c.verb.pick {

@@ -321,7 +321,8 @@ func TestDeletingAsks(t *testing.T) {
 		"metadefs", "load", "--mode", "overwrite", "--dry-run", file)
 }
 
-// TestAnErrorOfALaterBatch shows the outcomes of the moves before it.
+// TestAnErrorOfALaterBatch has a wrong move in the second batch. The command shows
+// the outcomes of the first one.
 func TestAnErrorOfALaterBatch(t *testing.T) {
 	t.Parallel()
 	c := serve(t, storetest.SQLite(t))

@@ -456,8 +456,8 @@ func (p *param) has(attribute string) bool {
 	return ok
 }
 
-// isRequiredAlone reports whether every line needs the flag. A flag with the
-// attribute xor can be replaced by another flag of its group.
+// isRequiredAlone reports whether every line needs the flag, since no other flag
+// of a group with the attribute xor can replace it.
 func (p *param) isRequiredAlone() bool { return p.has("required") && !p.has("xor") }
 
 // isNegatable reports whether --no-NAME sets the flag to false.

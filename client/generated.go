@@ -5579,7 +5579,7 @@ type NamedType struct {
 // GetName returns NamedType.Name, and is useful for accessing the field via an interface.
 func (v *NamedType) GetName() string { return v.Name }
 
-// A namespace without what is in it.
+// A namespace without its contents.
 type Namespace struct {
 	// The name, unique in the whole cloud, 1 to 80 characters.
 	Name string `json:"name"`
@@ -5951,7 +5951,7 @@ var AllOrderDirection = []OrderDirection{
 	OrderDirectionDesc,
 }
 
-// How a list goes on.
+// How a list continues.
 type PageInfo struct {
 	// Whether rows follow the page.
 	HasNextPage bool `json:"hasNextPage"`
@@ -8770,7 +8770,7 @@ type ReshapeResponse struct {
 // GetReshape returns ReshapeResponse.Reshape, and is useful for accessing the field via an interface.
 func (v *ReshapeResponse) GetReshape() *ReshapeReshapeReshapePayload { return v.Reshape }
 
-// A resource without what is written on it.
+// A resource without its metadata and capabilities.
 type Resource struct {
 	// The uuid, lower case with dashes; it never changes.
 	Uuid string `json:"uuid"`
@@ -9606,7 +9606,7 @@ var AllRole = []Role{
 	RoleService,
 }
 
-// What is wrong with an item of a mutation for many.
+// A problem of an item of a mutation for many.
 type RowError struct {
 	// The kind of refusal, one of the error codes.
 	Code RowErrorCode `json:"code"`
@@ -12311,7 +12311,7 @@ type UpdateTagUpdateTagUpdateTagPayload struct {
 // GetTag returns UpdateTagUpdateTagUpdateTagPayload.Tag, and is useful for accessing the field via an interface.
 func (v *UpdateTagUpdateTagUpdateTagPayload) GetTag() *Tag { return v.Tag }
 
-// What a group of consumers uses.
+// The use of a group of consumers.
 type Usage struct {
 	// The id of the project; `null` if not grouped by project.
 	ProjectId *string `json:"projectId"`
@@ -15501,7 +15501,7 @@ fragment RowError on RowError {
 }
 `
 
-// Creates providers, and says what is wrong with those that are not created.
+// Creates providers, and returns the problems of the ones that are not created.
 func CreateResourceProviders(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -15589,7 +15589,7 @@ fragment RowError on RowError {
 }
 `
 
-// Creates resources, and says what is wrong with those that are not created.
+// Creates resources, and returns the problems of the ones that are not created.
 func CreateResources(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -16210,7 +16210,7 @@ fragment Resource on Resource {
 }
 `
 
-// Deletes a resource with what is written on it.
+// Deletes a resource with its metadata and capabilities.
 func DeleteResource(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -16630,7 +16630,7 @@ query ExplainResources ($filter: ResourceFilter!) {
 }
 `
 
-// Says what each condition on resources leaves.
+// Counts the resources that each condition leaves.
 func ExplainResources(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -16913,7 +16913,7 @@ fragment ProviderName on ResourceProvider {
 }
 `
 
-// Finds where a resource fits by what its metadata ask for.
+// Finds where a resource fits by the request in its metadata.
 func FindCandidatesOf(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -17606,7 +17606,7 @@ fragment PageInfo on PageInfo {
 }
 `
 
-// Lists changes, the oldest first; cursor is where to go on.
+// Lists changes, the oldest first; cursor is where to continue.
 func ListChanges(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -19453,7 +19453,7 @@ fragment Object on ObjectDefinition {
 }
 `
 
-// Returns what a user may write on resources of a type.
+// Returns the definitions for metadata on resources of a type.
 func ReadDefinitions(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -19764,7 +19764,7 @@ query ReadPlacementRequest ($resource: UUID!) {
 }
 `
 
-// Returns what the metadata of a resource ask for.
+// Returns the request in the metadata of a resource.
 func ReadPlacementRequest(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -19984,7 +19984,7 @@ fragment ProviderName on ResourceProvider {
 }
 `
 
-// Reads a resource with what is written on it.
+// Reads a resource with its metadata, provider and consumer.
 func ReadResource(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -20791,8 +20791,8 @@ fragment RowError on RowError {
 }
 `
 
-// Sets and deletes metadata of resources, and says what is wrong with those that stay
-// as they are.
+// Sets and deletes metadata of resources, and returns the problems of the ones that
+// stay as they are.
 func SetMetadataOfMany(
 	ctx_ context.Context,
 	client_ graphql.Client,
@@ -20891,8 +20891,8 @@ fragment RowError on RowError {
 }
 `
 
-// Replaces inventories, traits and aggregates of providers, and says what is wrong
-// with those that stay as they are.
+// Replaces inventories, traits and aggregates of providers, and returns the problems
+// of the ones that stay as they are.
 func SetOnResourceProviders(
 	ctx_ context.Context,
 	client_ graphql.Client,

@@ -165,8 +165,8 @@ type attempt struct {
 // after returns the state of the target after the document's write.
 func (d *attempt) after() state { return state{d.base.counter + d.write.by, d.base.n + 1} }
 
-// mixed reports whether the document shows one of counter and number as its own
-// write left it, and the other at a later time.
+// mixed reports whether the document shows two times: of counter and number one
+// as after its own write, and the other as after a later write.
 func (d *attempt) mixed() bool { return d.own && isOwn(d.counter) != isOwn(d.number) }
 
 // prepare makes the document for a pair of ways, and the things that it needs.

@@ -83,7 +83,7 @@ func TestAConditionPassesAlone(t *testing.T) {
 	})
 }
 
-// TestAListSaysWhichNamesExist filters lists by names of which some do not
+// TestAListSaysWhichNamesExist filters lists by names, some of which do not
 // exist.
 func TestAListSaysWhichNamesExist(t *testing.T) {
 	t.Parallel()

@@ -109,8 +109,8 @@ func (f *fitter) limitMeeting(clause int) {
 	}
 }
 
-// limitMerged adds the options of the current tree to the refused limits of the
-// classes that several slots need: their units do not suffice for all slots.
+// limitMerged notes the providers of the current tree as limits of each class that
+// several slots ask for: one of them may suffice for a slot, but not for all.
 func (f *fitter) limitMerged() {
 	for i := range f.slots {
 		for _, d := range f.slots[i].demands {

@@ -66,7 +66,7 @@ func (f *fake) used(project string) object {
 	return object{"CUSTOM_GPU": sum}
 }
 
-// consumers returns what each consumer has.
+// consumers returns the allocations of each consumer.
 func (s *syncing) consumers() map[string]string {
 	s.t.Helper()
 	found := map[string]string{}
@@ -83,7 +83,7 @@ func (s *syncing) consumers() map[string]string {
 	return found
 }
 
-// TestAllocationsFollowServers syncs servers that come, move and go, beside
+// TestAllocationsFollowServers syncs servers that come, move and go, next to
 // consumers of other kinds.
 func TestAllocationsFollowServers(t *testing.T) {
 	t.Parallel()
@@ -229,7 +229,7 @@ func (f *fake) claims(chance *rand.Rand, consumers []string, want map[string]str
 
 // TestAllocationsFollowRandomClaims lets servers of three projects, or other consumers,
 // claim, move and release at random between passes, which read only what may have
-// changed. The allocations are those of the cloud after each pass.
+// changed. After each pass the allocations equal the cloud's.
 func TestAllocationsFollowRandomClaims(t *testing.T) {
 	t.Parallel()
 	f, s, consumers := newClaiming(t)

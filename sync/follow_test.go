@@ -143,7 +143,7 @@ func TestFollowersRepeatPasses(t *testing.T) {
 	check("a conflict", s.run(2, "servers"), "1 servers fails", "2 servers fails")
 }
 
-// TestFollowersReadTheCatalogueAgain has a service that comes to two regions while
+// TestFollowersReadTheCatalogueAgain has a service that is new in two regions while
 // a plan is followed, and a moment without Keystone.
 func TestFollowersReadTheCatalogueAgain(t *testing.T) {
 	t.Parallel()
@@ -355,7 +355,7 @@ func (c *changing) disturb() {
 	}
 }
 
-// pass makes a pass over the servers, without those of a cell that is down. It reports
+// pass makes a pass over the servers, without the servers of a cell that is down. It reports
 // whether the pass knows everything.
 func (c *changing) pass(s *syncing) (result sync.Result, isComplete bool) {
 	all, up := c.lists[servers], c.lists[services]
@@ -371,8 +371,8 @@ func (c *changing) pass(s *syncing) (result sync.Result, isComplete bool) {
 	return result, err == nil && !c.isDown
 }
 
-// compare compares the servers with what is stored after a complete pass. It returns
-// how many there are.
+// compare compares the servers with the stored ones after a complete pass, and
+// returns their number.
 func (c *changing) compare(t *testing.T, stored map[string]object) (alive int) {
 	t.Helper()
 	for _, row := range c.lists[servers] {

@@ -33,9 +33,8 @@ type Kind struct {
 	of *Kind
 	// rows is the field of an answer with its rows.
 	rows string
-	// witness is another list of the service, some of whose rows have the
-	// status UNKNOWN while a cell is down. Nova leaves out the servers of such
-	// a cell from every page but the first, and its migrations from every page.
+	// witness is another list of the service. While a cell of Nova is down, rows of
+	// that list have the status UNKNOWN, but this list lacks the rows of the cell.
 	witness *Kind
 	// joined are other lists, of any service. join gets the rows of each; a list
 	// has none if the catalogue lacks its service. join returns the function
@@ -293,7 +292,7 @@ func (r row) leaves(path string, others map[string]string) map[string]string {
 		case map[string]any:
 			r.object(field).leaves(at, others)
 		case []any:
-			others[at] = asList(r.texts(field))
+			others[at] = asList(r.list(field))
 		default:
 			if value := r.text(field); value != "" {
 				others[at] = value
@@ -324,7 +323,7 @@ func joinHosts(joined [][]row) func(host *Thing, of row) {
 func addAggregates(aggregates []row) func(host *Thing, of row) {
 	in := map[string][]row{} // by the name of a service
 	for _, one := range aggregates {
-		for _, service := range one.texts("hosts") {
+		for _, service := range one.list("hosts") {
 			in[service] = append(in[service], one)
 		}
 	}
@@ -358,7 +357,7 @@ func projectOf(r row) Thing {
 // names of the compute services.
 func aggregateOf(r row) Thing {
 	metadata := r.strings("metadata", map[string]string{})
-	metadata["hosts"] = asList(r.texts("hosts"))
+	metadata["hosts"] = asList(r.list("hosts"))
 	return Thing{ID: r.text("uuid"), Name: r.named(), Metadata: metadata}
 }
 

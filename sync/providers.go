@@ -47,9 +47,9 @@ func (r row) number(field string) int {
 	return int(value)
 }
 
-// texts returns the strings in a field that is a list, sorted. It returns none
+// list returns the strings in a field that is a list, sorted. It returns none
 // for any other field.
-func (r row) texts(field string) []string {
+func (r row) list(field string) []string {
 	list, _ := r[field].([]any)
 	texts := make([]string, 0, len(list))
 	for _, one := range list {
@@ -150,7 +150,7 @@ func readContent(ctx context.Context, service *endpoint, p *readProvider) error 
 		}
 		answers[part] = answer
 	}
-	p.traits, p.aggregates = answers["traits"].texts("traits"), answers["aggregates"].texts("aggregates")
+	p.traits, p.aggregates = answers["traits"].list("traits"), answers["aggregates"].list("aggregates")
 	p.inventories = map[string]inventory{}
 	for class, of := range answers["inventories"].objects("inventories") {
 		ratio, _ := of["allocation_ratio"].(json.Number)

@@ -213,7 +213,7 @@ func TestAProviderThatAPersonLinkedStays(t *testing.T) {
 }
 
 // TestAbsentProvidersAreDeletedWithProof has providers that are deleted, in use,
-// missing in the list, and not those of hosts.
+// missing in the list, and of no host.
 func TestAbsentProvidersAreDeletedWithProof(t *testing.T) {
 	t.Parallel()
 	f := newFake()

@@ -370,8 +370,8 @@ func get(ctx context.Context, service *endpoint, address, field string) (body ma
 // busy are the statuses of a service that is busy.
 var busy = []int{http.StatusTooManyRequests, http.StatusServiceUnavailable}
 
-// waitFor waits for a busy service that answered with a header. It reports
-// whether to try again.
+// waitFor waits as long as the header of a busy service asks. It reports whether
+// to send the request again.
 func waitFor(ctx context.Context, header http.Header, try int) bool {
 	wait := waitOf(header.Get("Retry-After"), try)
 	return try < tries && wait <= longestWait && pause.For(ctx, wait)

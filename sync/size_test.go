@@ -93,7 +93,7 @@ func (f *fake) place(consumer, provider string) {
 }
 
 // BenchmarkSizeOfACloud follows a large cloud, with the program and its server in
-// processes of their own: the first pass over each kind, a thousand changes, and
+// separate processes: the first pass over each kind, a thousand changes, and
 // passes without a change. Run it with -benchtime 1x.
 func BenchmarkSizeOfACloud(b *testing.B) {
 	f := newLargeFake()

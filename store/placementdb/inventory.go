@@ -101,7 +101,8 @@ func (s *PlacementStore) putInventories(ctx context.Context, tx *sqldb.Tx, provi
 	return s.executeEach(ctx, tx, []rowsStatement{{rows, s.putInventoryRows()}})
 }
 
-// putInventoryRows is insertInventories as an upsert. It keeps the use.
+// putInventoryRows returns a statement that inserts inventories. Where a
+// provider has the class already, it replaces all but the use.
 func (s *PlacementStore) putInventoryRows() string {
 	return s.insertInventories() + ` WHERE true ON CONFLICT (provider_id, resource_class_id) DO UPDATE SET
 		total = excluded.total, reserved = excluded.reserved, min_unit = excluded.min_unit, max_unit = excluded.max_unit,

@@ -15,8 +15,8 @@ type Snapshot struct {
 	// Server identifies a run of the database server. Transactions that a crash
 	// rolled back leave their numbers to later ones. It is 0 on SQLite.
 	Server int64
-	// Branch counts the runs that this process has seen one after the other. A
-	// later run has the commits that are left of the earlier ones.
+	// Branch is the number of runs that this process has met, this one included.
+	// After a fail-over, the commits of earlier runs can be lost.
 	Branch int64
 	// Oldest is the oldest running transaction; all before it had ended.
 	Oldest int64
