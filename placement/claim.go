@@ -1,6 +1,11 @@
 package placement
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
 
 // Consumer is an entity that uses resources, for example a server. It exists
 // while it has allocations.
@@ -159,5 +164,175 @@ func (v *validator) checkAllocations(path string, allocations []ProviderAllocati
 		v.checkDistinctUUID(seen, under(path, "provider"), allocation.Provider)
 		v.require(len(allocation.Resources) > 0, under(path, "resources"), "must name at least one amount")
 		v.checkAmounts(under(path, "resources"), allocation.Resources)
+	}
+}
+
+// MaxDeleted is the maximum number of providers that are deleted together.
+const MaxDeleted = 1000
+
+// TreeDeletion deletes a provider. It follows `DeleteResourceProviderInput`.
+type TreeDeletion struct {
+	Provider string // uuid
+	// WithDescendants means that the whole subtree is deleted, or nothing.
+	WithDescendants bool
+	DryRun          bool
+}
+
+// Deletion deletes all allocations of consumers. It follows
+// `DeleteAllocationsForManyInput`.
+type Deletion struct {
+	Consumers []string // uuids
+	// Atomic means that either all allocations are deleted or none.
+	Atomic bool
+	DryRun bool
+}
+
+// Validate returns every problem of the deletion's form, each at its path below
+// path ("input"). It does not check existence.
+func (d *Deletion) Validate(path string) []Problem { return validateConsumers(d.Consumers, path) }
+
+// Delete releases the consumers of a valid deletion. It returns a refusal for
+// each consumer without allocations and nil for the others, in the order of the
+// input, each at its path below path ("input"). An atomic deletion with a
+// refusal releases no consumer.
+func (l *Ledger) Delete(deletion *Deletion, path string) []*Refusal {
+	refused, found := make([]*Refusal, len(deletion.Consumers)), false
+	path = under(path, "consumers")
+	for i, uuid := range deletion.Consumers {
+		if l.Consumer(uuid).Generation == 0 {
+			found = true
+			refused[i] = &Refusal{Kind: NotHeld,
+				Problem: Problem{Path: at(path, i), Message: fmt.Sprintf("consumer %s has no allocations", uuid)}}
+		}
+	}
+	for i, uuid := range deletion.Consumers {
+		if refused[i] == nil && !(found && deletion.Atomic) {
+			l.Release(uuid)
+		}
+	}
+	return refused
+}
+
+// MaxHold is the maximum number of seconds of a hold.
+const MaxHold = 24 * 60 * 60
+
+// Confirmation ends the holds of consumers, which keep their allocations. It
+// follows `ConfirmAllocationsInput`.
+type Confirmation struct {
+	Consumers []string // uuids
+	DryRun    bool
+}
+
+// Validate returns every problem of the confirmation's form, each at its path
+// below path ("input").
+func (c *Confirmation) Validate(path string) []Problem {
+	return validateConsumers(c.Consumers, path)
+}
+
+// validateConsumers returns the problems of a list of uuids of consumers, each at
+// its path below path.
+func validateConsumers(uuids []string, path string) []Problem {
+	var v validator
+	path = under(path, "consumers")
+	v.require(len(uuids) > 0, path, "must name at least one consumer")
+	v.atMost(MaxConsumers, path, len(uuids))
+	seen := map[string]bool{}
+	for i, uuid := range uuids {
+		v.checkDistinctUUID(seen, at(path, i), uuid)
+	}
+	return v.problems
+}
+
+// Confirm ends the holds of all consumers of a valid confirmation and returns
+// nil, or returns why it is refused and leaves the ledger unchanged. A consumer
+// without a hold stays as it is. The refusals are in the order of the input,
+// each at its path below path ("input").
+func (l *Ledger) Confirm(confirmation *Confirmation, path string) []Refusal {
+	var found refusals
+	path = under(path, "consumers")
+	for i, uuid := range confirmation.Consumers {
+		switch consumer := l.Consumer(uuid); {
+		case consumer.Generation == 0:
+			found.add(NotHeld, at(path, i), "consumer %s has no allocations", uuid)
+		case consumer.HasEnded:
+			found.add(NotHeld, at(path, i), "the hold of consumer %s has ended", uuid)
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	for _, uuid := range confirmation.Consumers {
+		consumer := l.Consumer(uuid)
+		consumer.ExpiresAt = nil
+		l.consumers[uuid] = &consumer
+	}
+	return nil
+}
+
+// ReleaseEnded is Release for a consumer whose hold has ended. It reports false
+// for any other consumer.
+func (l *Ledger) ReleaseEnded(uuid string) bool {
+	return l.Consumer(uuid).HasEnded && l.Release(uuid)
+}
+
+// Mapping names the providers that serve a request group; the suffix of the
+// unsuffixed group is "".
+type Mapping struct {
+	Suffix    string
+	Providers []string // uuids
+}
+
+// MaxMappedProviders is the maximum number of providers in the mappings of a
+// consumer. A provider counts each time that it is listed, in one group or in
+// several. A candidate has at most MaxResources providers for the unsuffixed
+// group and one for each other group.
+const MaxMappedProviders = 1000
+
+func (v *validator) checkMappings(path string, mappings []Mapping) {
+	v.require(mappings == nil || len(mappings) > 0, path, "must name at least one group")
+	v.atMost(MaxGroups+1, path, len(mappings))
+	seen := map[string]bool{}
+	named := 0
+	for i, mapping := range mappings {
+		path := at(path, i)
+		if mapping.Suffix != "" && !isSuffix(mapping.Suffix) {
+			v.add(under(path, "suffix"), "must be empty or 1 to 64 of A-Z, a-z, 0-9, _ and -")
+		} else {
+			v.duplicate(seen, under(path, "suffix"), "duplicate suffix %q", mapping.Suffix)
+		}
+		path = under(path, "providers")
+		v.require(len(mapping.Providers) > 0, path, "must name at least one provider")
+		for k, provider := range mapping.Providers {
+			v.checkUUID(at(path, k), provider)
+		}
+		named += len(mapping.Providers)
+	}
+	if named > MaxMappedProviders {
+		v.add(path, "has %d providers, at most %d are allowed", named, MaxMappedProviders)
+	}
+}
+
+// SortedMappings returns mappings in the order of candidates: the unsuffixed
+// group first, then by suffix. The providers of each are sorted by uuid,
+// without duplicates.
+func SortedMappings(mappings []Mapping) []Mapping {
+	sorted := make([]Mapping, len(mappings))
+	for i, mapping := range mappings {
+		providers := slices.Sorted(slices.Values(mapping.Providers))
+		sorted[i] = Mapping{Suffix: mapping.Suffix, Providers: slices.Compact(providers)}
+	}
+	slices.SortFunc(sorted, func(a, b Mapping) int { return cmp.Compare(a.Suffix, b.Suffix) })
+	return sorted
+}
+
+// checkMapped refuses mappings that name a provider that does not exist.
+func (c *claimCheck) checkMapped(mappings []Mapping, path string) {
+	for i, mapping := range mappings {
+		for k, provider := range mapping.Providers {
+			if c.providers[provider] == nil && !c.known.Provider(provider) {
+				c.refusals.add(UnknownReference, at(under(at(path, i), "providers"), k),
+					"resource provider %s does not exist", provider)
+			}
+		}
 	}
 }

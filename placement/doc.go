@@ -37,7 +37,7 @@
 // A request is compiled to a plan over dense ids, with one slot for each
 // provider to be chosen. For each anchor the search lists every slot's options
 // and assigns them depth first. It prunes where the traits, same-subtree
-// constraints or capacities of the remaining options cannot suffice (prune.go,
+// constraints or capacities of the remaining options cannot suffice (search.go,
 // matching.go). If few providers, all without TraitShares, can serve a slot,
 // only the roots of their trees are anchors.
 //

@@ -15,7 +15,7 @@
 //     transaction that ran at the last snapshot, and moves the world forward to
 //     the new one (Apply, or Replace if the log does not reach back). A pure
 //     function of the held world, the snapshot and the log decides what to read
-//     (decide, follower.go). A catch up follows a notification, an incomplete
+//     (decide, catchup.go). A catch up follows a notification, an incomplete
 //     commit, and a new connection. The next one starts at the latest after
 //     idlePoll and a random delay.
 //
