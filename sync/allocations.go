@@ -68,19 +68,22 @@ func (p *Pass) followAllocations(ctx context.Context, _ string, result *Result) 
 }
 
 // changedConsumers returns the consumers whose allocations or project differ
-// from the stored ones, and the rewritten ones. It counts the others as
+// from the stored ones, and then the other rewritten ones. It counts the rest as
 // unchanged.
 func (p *Pass) changedConsumers(there map[string]map[use]int, stored map[string]*client.Consumer, all map[string]linked,
-	result *Result) (changed []string) {
+	result *Result) []string {
+	var changed, rewritten []string
 	for _, consumer := range slices.Sorted(maps.Keys(there)) {
-		if is := stored[consumer]; is != nil && is.ProjectId == all[consumer].project &&
-			maps.Equal(usesOf(is), there[consumer]) && !p.before.rewritten[consumer] {
-			result.Unchanged++
-		} else {
+		switch is := stored[consumer]; {
+		case is == nil || is.ProjectId != all[consumer].project || !maps.Equal(usesOf(is), there[consumer]):
 			changed = append(changed, consumer)
+		case p.before.rewritten[consumer]:
+			rewritten = append(rewritten, consumer)
+		default:
+			result.Unchanged++
 		}
 	}
-	return changed
+	return append(changed, rewritten...)
 }
 
 // withoutAllocations returns the stored consumers without allocations in
