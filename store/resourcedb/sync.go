@@ -56,7 +56,7 @@ func (s *ResourceStore) SyncResources(ctx context.Context, page origin.Page) (co
 func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts origin.Counts, err error) {
 	err = s.Write(ctx, "syncResources", func(tx *sqldb.Tx) error {
 		counts = origin.Counts{}
-		before, _, err := s.hold(ctx, tx, page.Scope(), page.Pass)
+		before, now, err := s.hold(ctx, tx, page.Scope(), page.Pass)
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (s *ResourceStore) syncPage(ctx context.Context, page origin.Page) (counts 
 		if err != nil {
 			return err
 		}
-		w := &syncWriter{store: s, tx: tx, page: page, typeID: types[page.ResourceType], now: s.Now(), counts: &counts}
+		w := &syncWriter{store: s, tx: tx, page: page, typeID: types[page.ResourceType], now: now, counts: &counts}
 		if err := w.write(ctx); err != nil {
 			return err
 		}

@@ -630,10 +630,14 @@ func TestAGoneThingStaysOnAServerWithAWrongClock(t *testing.T) {
 	s, ctx := storetest.Open(t, url), storetest.AsAdmin()
 	things := []origin.Thing{{ForeignID: "a", Name: "a", ProjectID: "p", Visibility: access.Public}}
 	for pass, of := range []*store.Store{s, s, s, ahead} {
-		if _, err := of.SyncResources(ctx, origin.Page{Origin: "cloud", Region: "one", Kind: "images",
-			Pass: storetest.UUID(pass + 1), ResourceType: "OS::Glance::Image", Resources: things,
-			Range: new(origin.Range)}); err != nil {
+		page := origin.Page{Origin: "cloud", Region: "one", Kind: "images", Pass: storetest.UUID(pass + 1),
+			ResourceType: "OS::Glance::Image", Resources: things, Range: new(origin.Range)}
+		if _, err := of.SyncResources(ctx, page); err != nil {
 			t.Fatal(err)
+		}
+		page.DryRun = true
+		if counts, err := of.SyncResources(ctx, page); err != nil || counts.Difference.Deleted != 0 {
+			t.Errorf("pass %d would delete: %+v, %v", pass, counts.Difference, err)
 		}
 		things = nil
 		ended, err := of.EndSync(ctx, origin.End{Origin: "cloud", Region: "one", Kind: "images",
