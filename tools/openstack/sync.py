@@ -458,7 +458,7 @@ KINDS = {
     'hypervisors': ('select uuid from nova.compute_nodes where deleted = 0', hypervisor),
     'servers': ('select uuid from nova.instances where deleted = 0 union '
                 'select uuid from nova_cell0.instances where deleted = 0', server),
-    'migrations': ("select uuid from nova.migrations where status not in "
+    'migrations': ("select uuid from nova.migrations where deleted = 0 and status not in "
                    "('completed', 'confirmed', 'reverted', 'cancelled', 'failed', 'done')", migration),
     'images': ('select id from glance.images where deleted = 0', image),
     'definitions': ('select namespace from glance.metadef_namespaces', definition),
