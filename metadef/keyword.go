@@ -66,6 +66,8 @@ type PropertyPatch struct {
 	AdditionalItems Change[*bool]
 	ReadOnly        Change[*bool]
 	Operators       Change[[]string]
+	// All replaces every keyword, and the fields above do not count; "" for none.
+	All text.JSON
 	// Level says how the definition is checked.
 	Level Strictness
 }

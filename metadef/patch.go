@@ -2,7 +2,6 @@ package metadef
 
 import (
 	"cmp"
-	"reflect"
 	"slices"
 
 	"github.com/cadastre-dev/cadastre/access"
@@ -55,6 +54,9 @@ func (p PropertyPatch) sets(field, path string) bool {
 // checked.
 func (p PropertyPatch) write(keywords text.JSON, path string) (text.JSON, problem.Problems) {
 	var problems problem.Problems
+	if p.All != "" {
+		return p.All, problems
+	}
 	members, _ := propertyKeywords.write(jsonvalue.Of(keywords).Members, &p, path, &problems)
 	return jsonvalue.Map(members), problems
 }
@@ -206,26 +208,9 @@ func (p ObjectPatch) applyTo(object DocumentObject, path string, c *checker) Doc
 	return object
 }
 
-// Patch returns the change that gives a property every keyword of the schema
-// and clears all others. The result is checked as files are.
-func (s PropertySchema) Patch() PropertyPatch {
-	patch := PropertyPatch{Level: Lenient}
-	from, to := reflect.ValueOf(s), reflect.ValueOf(&patch).Elem()
-	for i := range to.NumField() {
-		change, value := to.Field(i), from.FieldByName(to.Type().Field(i).Name)
-		if !value.IsValid() { // the level
-			continue
-		}
-		change.FieldByName("Set").SetBool(true)
-		if into := change.FieldByName("Value"); into.Type() == value.Type() {
-			into.Set(value)
-		} else { // the title and the type are never absent
-			into.Set(reflect.New(value.Type()))
-			into.Elem().Set(value)
-		}
-	}
-	return patch
-}
+// Patch returns the change that gives a property the keywords of the schema,
+// verbatim, and no others. The result is checked as files are.
+func (s PropertySchema) Patch() PropertyPatch { return PropertyPatch{Level: Lenient, All: s.Keywords} }
 
 // Input returns the property as a new one.
 func (p DocumentProperty) Input() PropertyInput {

@@ -217,12 +217,17 @@ func TestTextIsStoredAsSent(t *testing.T) {
 }
 
 // TestDefinitionsOfProgramsAreWhole checks that each property of a body needs a
-// title, and that objects name their required properties and no others.
+// title, and that objects name their required properties and no others. A
+// property is stored verbatim, and an answer has each name once.
 func TestDefinitionsOfProgramsAreWhole(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const path = "/image/v2/metadefs/namespaces"
 		const titleless, whole = `{"p":{"type":"string"}}`, `{"p":{"title":"P","type":"string"}}`
+		const verbatim = `{"name":"n","type":"integer","title":"N","minimum":9007199254740993,"confidential":true}`
+		const several = `{"namespace":"B","properties":` + whole + `,"objects":[{"name":"o","properties":` + whole + `}],
+			"resource_type_associations":[{"name":"T"},{"name":"T","properties_target":"t"},{"name":"T","prefix":"hw:"}]}`
+		const least = `{"name":"n","type":"integer","title":"N"}`
 		newDoors(t, s).follow([]step{
 			{"admin", "POST", path, `{"namespace":"A","properties":` + titleless + `}`, "", 400, "$.properties.p.title"},
 			{"admin", "POST", path, `{"namespace":"A","properties":` + whole + `}`, "", 201, ""},
@@ -234,6 +239,14 @@ func TestDefinitionsOfProgramsAreWhole(t *testing.T) {
 			{"admin", "POST", path + "/A/objects", `{"name":"o","required":["p"],"properties":` + whole + `}`, "", 201, ""},
 			{"admin", "PUT", path + "/A/objects/o", `{"name":"o","required":["p"]}`, "", 400, "required[0]"},
 			{"admin", "GET", path + "/A/objects/o", "", "", 200, `"required":["p"]`},
+			{"admin", "POST", path + "/A/properties", verbatim, "", 201, verbatim},
+			{"admin", "GET", path + "/A/properties/n", "", "", 200, verbatim},
+			{"admin", "PUT", path + "/A/properties/n", least, "", 200, least},
+			{"admin", "GET", path + "/A/properties/n", "", "", 200, least},
+			{"admin", "POST", path, several, "", 201, ""},
+			{"admin", "GET", path + "/B?resource_type=T", "", "", 200,
+				`"properties":{"p":{"title":"P","type":"string"},"hw:p":{"title":"P","type":"string"}},"objects"`},
+			{"admin", "GET", path + "/B?resource_type=T", "", "", 200, `!"properties":{"hw:p"`},
 			{"admin", "GET", "/image/v2/schemas/metadefs/object", "", "", 200, `"required":["title","type"]`},
 			{"admin", "GET", path + "/A/objects?sort_key=name", "", "", 200, ""},
 			{"admin", "GET", path + "/A/objects?sort_key=colour", "", "", 400, "sort_key"},

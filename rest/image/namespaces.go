@@ -234,14 +234,22 @@ func (d *door) objectsOf(ctx context.Context,
 	return objects[n.ID], properties, err
 }
 
-// through returns the properties and objects as a resource type sees them. A
-// type without an association sees them without a prefix, as in the reference.
+// through returns the properties and objects as a resource type sees them, each
+// name once: objects by the first association of the type. A type without an
+// association sees them without a prefix, as in the reference.
 func (c contents) through(resourceType string) ([]*metadef.PropertyDefinition, []*metadef.ObjectDefinition) {
 	chosen := metadef.AssociationFilter{ResourceTypes: []string{resourceType}}.Of("", c.associations)
 	if resourceType == "" || len(chosen) == 0 {
 		return c.properties, c.objects
 	}
-	return metadef.PropertiesThrough(chosen, c.properties), metadef.ObjectsThrough(chosen, c.objects)
+	named := map[string]bool{}
+	properties := slices.DeleteFunc(metadef.PropertiesThrough(chosen, c.properties),
+		func(p *metadef.PropertyDefinition) bool {
+			isRepeated := named[p.Name]
+			named[p.Name] = true
+			return isRepeated
+		})
+	return properties, metadef.ObjectsThrough(chosen[:1], c.objects)
 }
 
 func (d *door) createNamespace(ctx context.Context, r *rest.Request) (rest.Answer, error) {

@@ -2,7 +2,6 @@ package image
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -83,12 +82,11 @@ func readProperty(body []byte) (metadef.DocumentProperty, error) {
 	if err := json.Unmarshal(members["name"], &name); err != nil {
 		return metadef.DocumentProperty{}, problem.Invalid("name", "must be a string")
 	}
-	keywords := maps.Clone(members)
-	delete(keywords, "name")
-	content, err := json.Marshal(map[string]any{name: keywords})
+	key, err := json.Marshal(name)
 	if err != nil {
 		return metadef.DocumentProperty{}, err
 	}
+	content := slices.Concat([]byte("{"), key, []byte(":"), body, []byte("}"))
 	document, err := aProperty.within(content, problem.Join("$.properties", name))
 	if err != nil {
 		return metadef.DocumentProperty{}, err
