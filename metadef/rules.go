@@ -164,7 +164,7 @@ func (j *judge) item(written KeyValue) MetadataReportItem {
 	case !j.strict || len(item.Violations) == 0:
 		item.Accepted = true
 	case there && was == written.Value:
-		item.Accepted = j.isComplete(definitions, j.after) || !j.isComplete(definitions, j.before)
+		item.Accepted = j.spoiled(definitions, written.Value) == nil
 	}
 	return item
 }
@@ -233,13 +233,20 @@ func (j *judge) missing(definition *PropertyDefinition, there map[string]string)
 	return keys
 }
 
-// isComplete reports whether, for one of the definitions of a key, all keys
-// that its object requires are there. It is true for a definition without an
-// object, and without definitions.
-func (j *judge) isComplete(definitions []*PropertyDefinition, there map[string]string) bool {
-	return len(definitions) == 0 || slices.ContainsFunc(definitions, func(definition *PropertyDefinition) bool {
-		return len(j.missing(definition, there)) == 0
-	})
+// spoiled returns a definition whose required keys were all there before the
+// write, if the value has more violations after it, because the write deletes
+// such keys. It returns nil for a value that has no more violations than before.
+func (j *judge) spoiled(definitions []*PropertyDefinition, value string) *PropertyDefinition {
+	if !slices.ContainsFunc(definitions, func(definition *PropertyDefinition) bool {
+		return len(j.missing(definition, j.after)) > 0
+	}) {
+		return nil
+	}
+	before, after := j.leastAgainst(definitions, value, j.before), j.leastAgainst(definitions, value, j.after)
+	if len(before.missing) > 0 || after.against() <= before.against() {
+		return nil
+	}
+	return before.definition
 }
 
 // needed returns the deleted keys that remaining items require. It ignores
@@ -248,20 +255,23 @@ func (j *judge) needed(write MetadataWrite) []neededKey {
 	written := lists.Set(write.Items, func(item KeyValue) string { return item.Key })
 	var needed []neededKey
 	for _, item := range write.Before {
-		definitions, _ := j.defining(item.Key)
-		if _, stays := j.after[item.Key]; !stays || written[item.Key] || j.isComplete(definitions, j.after) ||
-			!j.isComplete(definitions, j.before) {
+		if _, stays := j.after[item.Key]; !stays || written[item.Key] {
 			continue
 		}
-		least := j.leastAgainst(definitions, item.Value, j.after)
+		definitions, _ := j.defining(item.Key)
+		of := j.spoiled(definitions, item.Value)
+		if of == nil {
+			continue
+		}
+		missing := j.missing(of, j.after)
 		message := fmt.Sprintf("is required by object %s, because its key %s is present",
-			Shorten(j.objects[least.definition].Name), Shorten(item.Key))
-		if j.isHidden(least.definition) {
+			Shorten(j.objects[of].Name), Shorten(item.Key))
+		if j.isHidden(of) {
 			message = hiddenMessage
 		}
 		for _, key := range write.Deleted {
-			if slices.Contains(least.missing, strings.TrimPrefix(key, CapabilitiesScope)) ||
-				slices.Contains(least.missing, key) {
+			if slices.Contains(missing, strings.TrimPrefix(key, CapabilitiesScope)) ||
+				slices.Contains(missing, key) {
 				needed = append(needed, neededKey{key, message})
 			}
 		}

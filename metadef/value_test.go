@@ -238,3 +238,49 @@ func TestKeysOfPlacementAreKnownWhereItsNamespaceApplies(t *testing.T) {
 		}
 	}
 }
+
+// TestADeletionSpoilsNoValueOfAStrictType deletes metadata of a strict type where
+// several definitions of a key conflict. A value that a definition accepts must
+// not lose the keys that the definition requires.
+func TestADeletionSpoilsNoValueOfAStrictType(t *testing.T) {
+	t.Parallel()
+	of := func(object int64, name, keywords string) *PropertyDefinition {
+		of := definition(object, name, text.JSON(keywords))
+		of.ObjectID = object
+		return of
+	}
+	const anything, enum = `{"title":"K","type":"string"}`, `{"title":"K","type":"string","enum":["other"]}`
+	one := &ObjectDefinition{ID: 1, Name: "one", Required: []string{"r1"}}
+	two := &ObjectDefinition{ID: 2, Name: "two", Required: []string{"r2"}}
+	free := []*PropertyDefinition{of(0, "r1", anything), of(0, "r2", anything)}
+	for name, c := range map[string]struct {
+		properties []*PropertyDefinition
+		before     []string
+		deleted    string
+		refuses    bool
+	}{
+		"the only definition":              {[]*PropertyDefinition{of(1, "k", anything)}, []string{"k", "r1"}, "r1", true},
+		"another definition refuses it":    {[]*PropertyDefinition{of(1, "k", anything), of(0, "k", enum)}, []string{"k", "r1"}, "r1", true},
+		"another one lacks a key":          {[]*PropertyDefinition{of(1, "k", anything), of(2, "k", anything)}, []string{"k", "r2"}, "r2", true},
+		"another definition accepts it":    {[]*PropertyDefinition{of(1, "k", anything), of(0, "k", anything)}, []string{"k", "r1"}, "r1", false},
+		"two complete ones":                {[]*PropertyDefinition{of(1, "k", anything), of(2, "k", anything)}, []string{"k", "r1", "r2"}, "r2", false},
+		"none was complete":                {[]*PropertyDefinition{of(1, "k", anything)}, []string{"k", "r2"}, "r2", false},
+		"a bad value of the only one":      {[]*PropertyDefinition{of(1, "k", enum)}, []string{"k", "r1"}, "r1", true},
+		"a bad value, as bad by the other": {[]*PropertyDefinition{of(1, "k", enum), of(0, "k", enum)}, []string{"k", "r1"}, "r1", false},
+	} {
+		association := &ResourceTypeAssociation{}
+		applied := Apply(&Namespace{}, association, slices.Concat(free, c.properties), []*ObjectDefinition{one, two})
+		rules := NewRules(true, []AppliedNamespace{applied}, nil)
+		write := MetadataWrite{Deleted: []string{c.deleted}}
+		for _, key := range c.before {
+			write.Before = append(write.Before, KeyValue{key, "v"})
+		}
+		again := write
+		again.Items = []KeyValue{{"k", "v"}}
+		for what, write := range map[string]MetadataWrite{"kept": write, "written again": again} {
+			if got := rules.Judge(write); got.Accepted == c.refuses {
+				t.Errorf("%s, %s: accepted %t, needed %v", name, what, got.Accepted, got.Needed)
+			}
+		}
+	}
+}
