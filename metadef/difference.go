@@ -46,14 +46,21 @@ func objectName(o DocumentObject) string     { return o.Name }
 func tagKey(t DocumentTag) string            { return text.Fold(t.Name) }
 
 // label returns a name for an association, made from its type, target and
-// prefix.
+// prefix. Names with a comma or a quotation mark are quoted, so that different
+// associations have different labels.
 func (a DocumentAssociation) label() string {
-	text := a.ResourceType
+	quoted := func(name string) string {
+		if strings.ContainsAny(name, `,"`) {
+			return string(jsonvalue.Quote(name))
+		}
+		return name
+	}
+	text := quoted(a.ResourceType)
 	if a.Prefix != nil {
-		text += ", prefix " + *a.Prefix
+		text += ", prefix " + quoted(*a.Prefix)
 	}
 	if a.PropertiesTarget != nil {
-		text += ", target " + *a.PropertiesTarget
+		text += ", target " + quoted(*a.PropertiesTarget)
 	}
 	return text
 }

@@ -107,6 +107,20 @@ func TestPlanImportFollowsTheModes(t *testing.T) {
 	}
 }
 
+// TestNoNameHidesAnAssociation replaces an association by one of a type whose name
+// reads like the association. That is a change, which editors may not make.
+func TestNoNameHidesAnAssociation(t *testing.T) {
+	t.Parallel()
+	existing := parsed(t, `{"namespace":"N","visibility":"public","owner":"us","resource_type_associations":[{"name":"A","prefix":"x_"}]}`)
+	incoming := parsed(t, `{"namespace":"N","resource_type_associations":[{"name":"A, prefix x_"}]}`)
+	plan := PlanImport(existing, incoming, Overwrite, false)
+	wantLines(t, "differences", plan.Differences, `added $.resource_type_associations['"A, prefix x_"']`,
+		"removed $.resource_type_associations['A, prefix x_']")
+	if err := (NamespaceStanding{}).CheckChange(existing, plan.Result); err == nil {
+		t.Error("an editor may make the change")
+	}
+}
+
 func TestPlanImportKeepsAccessThatTheFileIsSilentAbout(t *testing.T) {
 	t.Parallel()
 	existing := parsed(t, `{"namespace":"N","description":"d","visibility":"private","protected":true,"owner":"us"}`)
