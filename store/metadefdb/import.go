@@ -102,11 +102,12 @@ type importedDocument struct {
 // earlier one defines the same namespace.
 func (i *importing) read(ctx context.Context, path, text string) importedDocument {
 	document, warnings, problems := metadef.ParseDocument(text)
-	if len(problems) == 0 && !i.IsDone(ctx) {
-		if first, twice := i.defining[document.Name]; twice {
-			problems.Add("$.namespace", "is already defined by %s of the request", first)
-		} else {
+	if len(problems) == 0 {
+		switch first, twice := i.defining[document.Name]; {
+		case !twice:
 			i.defining[document.Name] = path
+		case !i.IsDone(ctx):
+			problems.Add("$.namespace", "is already defined by %s of the request", first)
 		}
 	}
 	of := importedDocument{document, metadef.ImportReport{Warnings: problemTexts(warnings), Errors: []string{},
