@@ -111,7 +111,8 @@ func TestPlanImportFollowsTheModes(t *testing.T) {
 // reads like the association. That is a change, which editors may not make.
 func TestNoNameHidesAnAssociation(t *testing.T) {
 	t.Parallel()
-	existing := parsed(t, `{"namespace":"N","visibility":"public","owner":"us","resource_type_associations":[{"name":"A","prefix":"x_"}]}`)
+	existing := parsed(t, `{"namespace":"N","visibility":"public","owner":"us",
+		"resource_type_associations":[{"name":"A","prefix":"x_"}]}`)
 	incoming := parsed(t, `{"namespace":"N","resource_type_associations":[{"name":"A, prefix x_"}]}`)
 	plan := PlanImport(existing, incoming, Overwrite, false)
 	wantLines(t, "differences", plan.Differences, `added $.resource_type_associations['"A, prefix x_"']`,

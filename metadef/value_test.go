@@ -253,26 +253,27 @@ func TestADeletionSpoilsNoValueOfAStrictType(t *testing.T) {
 	one := &ObjectDefinition{ID: 1, Name: "one", Required: []string{"r1"}}
 	two := &ObjectDefinition{ID: 2, Name: "two", Required: []string{"r2"}}
 	free := []*PropertyDefinition{of(0, "r1", anything), of(0, "r2", anything)}
+	type all []*PropertyDefinition
 	for name, c := range map[string]struct {
-		properties []*PropertyDefinition
-		before     []string
+		properties all
+		before     string
 		deleted    string
 		refuses    bool
 	}{
-		"the only definition":              {[]*PropertyDefinition{of(1, "k", anything)}, []string{"k", "r1"}, "r1", true},
-		"another definition refuses it":    {[]*PropertyDefinition{of(1, "k", anything), of(0, "k", enum)}, []string{"k", "r1"}, "r1", true},
-		"another one lacks a key":          {[]*PropertyDefinition{of(1, "k", anything), of(2, "k", anything)}, []string{"k", "r2"}, "r2", true},
-		"another definition accepts it":    {[]*PropertyDefinition{of(1, "k", anything), of(0, "k", anything)}, []string{"k", "r1"}, "r1", false},
-		"two complete ones":                {[]*PropertyDefinition{of(1, "k", anything), of(2, "k", anything)}, []string{"k", "r1", "r2"}, "r2", false},
-		"none was complete":                {[]*PropertyDefinition{of(1, "k", anything)}, []string{"k", "r2"}, "r2", false},
-		"a bad value of the only one":      {[]*PropertyDefinition{of(1, "k", enum)}, []string{"k", "r1"}, "r1", true},
-		"a bad value, as bad by the other": {[]*PropertyDefinition{of(1, "k", enum), of(0, "k", enum)}, []string{"k", "r1"}, "r1", false},
+		"the only definition":              {all{of(1, "k", anything)}, "k r1", "r1", true},
+		"another definition refuses it":    {all{of(1, "k", anything), of(0, "k", enum)}, "k r1", "r1", true},
+		"another one lacks a key":          {all{of(1, "k", anything), of(2, "k", anything)}, "k r2", "r2", true},
+		"another definition accepts it":    {all{of(1, "k", anything), of(0, "k", anything)}, "k r1", "r1", false},
+		"two complete ones":                {all{of(1, "k", anything), of(2, "k", anything)}, "k r1 r2", "r2", false},
+		"none was complete":                {all{of(1, "k", anything)}, "k r2", "r2", false},
+		"a bad value of the only one":      {all{of(1, "k", enum)}, "k r1", "r1", true},
+		"a bad value, as bad by the other": {all{of(1, "k", enum), of(0, "k", enum)}, "k r1", "r1", false},
 	} {
-		association := &ResourceTypeAssociation{}
-		applied := Apply(&Namespace{}, association, slices.Concat(free, c.properties), []*ObjectDefinition{one, two})
+		applied := Apply(&Namespace{}, &ResourceTypeAssociation{}, slices.Concat(free, c.properties),
+			[]*ObjectDefinition{one, two})
 		rules := NewRules(true, []AppliedNamespace{applied}, nil)
 		write := MetadataWrite{Deleted: []string{c.deleted}}
-		for _, key := range c.before {
+		for _, key := range strings.Fields(c.before) {
 			write.Before = append(write.Before, KeyValue{key, "v"})
 		}
 		again := write
