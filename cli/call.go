@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -184,7 +183,7 @@ func (c *call) is(flag string) bool { return c.text(flag) == "true" }
 // number returns the value of a flag that takes a number, or 0 if the flag has
 // no value or the command no such flag.
 func (c *call) number(flag string) (n int) {
-	_, _ = fmt.Sscan(c.text(flag), &n) // the parser has read it
+	n, _ = strconv.Atoi(c.text(flag)) // the parser has read it
 	return n
 }
 

@@ -106,6 +106,9 @@ func TestALineIsRead(t *testing.T) {
 			t.Errorf("%q asks for %q of %q, want help of %q", words, l.asks, got, want)
 		}
 	}
+	if days := (&call{given: map[string][]string{"days": {"090"}}}).number("days"); days != 90 {
+		t.Errorf("--days 090 is %d", days)
+	}
 	if l := parse([]string{"watch", "--kept"}); l.wrong != nil {
 		t.Errorf("watch --kept: %v", l.wrong)
 	}
