@@ -113,6 +113,9 @@ func configure(options cli.ServeOptions) (*configuration, error) {
 // API's address is a loopback address.
 func checkAddresses(options cli.ServeOptions) (loopback bool, err error) {
 	listen, err := net.ResolveTCPAddr("tcp", options.Listen)
+	if options.Listen == "" { // ResolveTCPAddr takes it for any port
+		err = errors.New("no address")
+	}
 	if err != nil {
 		err = fmt.Errorf("%s %s: %w", options.Named("listen"), options.Listen, err)
 	}

@@ -347,6 +347,7 @@ func TestFlagsAreCheckedBeforeAnythingIsMade(t *testing.T) {
 	refused(named, all...)
 	refused([]string{"--trusted-proxy"}, "--trusted-proxy", "::ffff:10.0.0.0/104")
 	refused([]string{"--listen nowhere", "--tls-cert"}, "--listen", "nowhere", "--tls-cert", broken)
+	refused([]string{"--listen : no address"}, "--listen=")
 	refused([]string{"--trusted-only", "--tokens"}, "--demo=false", "--trusted-only")
 	refused([]string{"--database: "}, "--database", "mysql://u:secret@h/db")
 	file := configured(t,
