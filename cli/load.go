@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -146,6 +147,7 @@ func (l *rowLoad) readAll(in io.Reader) error {
 			l.count([]*fileRow{row})
 			continue
 		}
+		maps.DeleteFunc(row.members, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 		of := bytes.Count(text, []byte("{"))
 		if len(batch) == maxRows || len(batch) > 0 && (size+len(text) > maxRowBytes || objects+of > maxObjects) {
 			l.begin(batch)

@@ -20,7 +20,7 @@ func TestALoadOfManyLines(t *testing.T) {
 	const hosts = 1300
 	var lines strings.Builder
 	for i := range hosts {
-		fmt.Fprintf(&lines, `{"name": "many %d", "traits": ["HW_CPU_X86_AVX2"]}`+"\n", i)
+		fmt.Fprintf(&lines, `{"name": "many %d", "uuid": null, "traits": ["HW_CPU_X86_AVX2"]}`+"\n", i)
 	}
 	lines.WriteString("\nnot JSON\n" + `{"name": "odd", "colour": "red"}` + "\n" +
 		`{"name": "many 7 below", "parentName": "none"}` + "\n")
