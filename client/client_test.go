@@ -320,6 +320,34 @@ func TestRedirectsKeepTheToken(t *testing.T) {
 	}
 }
 
+// TestRedirectsKeepFiles checks that files and exports follow a redirect.
+func TestRedirectsKeepFiles(t *testing.T) {
+	t.Parallel()
+	var given []string
+	target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		given = append(given, r.Method+" "+r.URL.Path+" "+string(text))
+	}))
+	t.Cleanup(target.Close)
+	for status, want := range map[int][]string{
+		http.StatusPermanentRedirect: {"POST /below/import {}\n[]", "GET /below/export "},
+		http.StatusMovedPermanently:  {"GET /below/import ", "GET /below/export "}, // as for every POST
+	} {
+		given = nil
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, target.URL+r.RequestURI, status)
+		}))
+		to := client.New(server.URL+"/below", client.WithRetries(0))
+		files := client.WithFiles(t.Context(), "{}", "[]")
+		_, _ = client.ImportNamespaces(files, to, &client.ImportNamespacesInput{}, nil)
+		_, _ = client.ExportNamespaces(client.WithFileExport(t.Context()), to, []string{"a"}, nil, true)
+		if !slices.Equal(given, want) {
+			t.Errorf("%d: the target got %q, want %q", status, given, want)
+		}
+		server.Close()
+	}
+}
+
 // recorder answers requests without a server.
 type recorder struct {
 	url, authorization string

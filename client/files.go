@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func WithFileExport(ctx context.Context) context.Context {
 // context is from WithFiles or WithFileExport.
 func redirect(request *http.Request) error {
 	of, ok := request.Context().Value(fileKey{}).(file)
-	if !ok {
+	if !ok || request.Body == nil { // a redirect from a POST to a GET has no body
 		return nil
 	}
 	var asked struct {
@@ -46,7 +47,7 @@ func redirect(request *http.Request) error {
 	if err := json.NewDecoder(request.Body).Decode(&asked); err != nil {
 		return err
 	}
-	base := strings.TrimSuffix(request.URL.Path, "/graphql")
+	folder := path.Dir(request.URL.Path) // a redirect leads from the rewritten path
 	if of.export {
 		var variables struct {
 			Names    []string
@@ -55,10 +56,10 @@ func redirect(request *http.Request) error {
 		if err := json.Unmarshal(asked.Variables, &variables); err != nil {
 			return err
 		}
-		request.Method, request.URL.Path, of.text = http.MethodGet, base+"/export", ""
+		request.Method, request.URL.Path, of.text = http.MethodGet, path.Join(folder, "export"), ""
 		request.URL.RawQuery = url.Values{"name": variables.Names, "portable": {string(variables.Portable)}}.Encode()
 	} else {
-		request.URL.Path = base + "/import"
+		request.URL.Path = path.Join(folder, "import")
 		request.URL.RawQuery = url.Values{"query": {asked.Query}, "operationName": {asked.OperationName},
 			"variables": {string(asked.Variables)}}.Encode()
 	}
