@@ -41,6 +41,7 @@ func (t *transport) serveEvents(w http.ResponseWriter, r *http.Request, of calle
 	ctx, s, done := t.stream(r)
 	defer done()
 	s.viewer = of.viewer
+	w = uncompressed(w) // sends small events, each immediately
 	client := http.NewResponseController(w)
 	_ = client.SetReadDeadline(time.Time{}) // the recorders of tests have none
 	header := w.Header()

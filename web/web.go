@@ -203,8 +203,8 @@ func compressed(next http.Handler) http.Handler {
 	zipped := must(gzhttp.NewWrapper(gzhttp.MinSize(compressedFrom), gzhttp.CompressionLevel(gzip.BestSpeed),
 		gzhttp.EnableZstd(true), gzhttp.PreferZstd(true), gzhttp.ZstdCompressionLevel(int(zstd.SpeedFastest))))(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if isUpgrade(r) || acceptsEvents(r.Header) {
-			next.ServeHTTP(w, r) // sends small events, each immediately
+		if isUpgrade(r) {
+			next.ServeHTTP(w, r)
 			return
 		}
 		if r.Header.Get("Accept-Encoding") == "" { // most programs
@@ -214,6 +214,17 @@ func compressed(next http.Handler) http.Handler {
 		}
 		zipped.ServeHTTP(w, r)
 	})
+}
+
+// uncompressed returns the writer below the ones of compressed.
+func uncompressed(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		of, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if _, isOurs := w.(*recorder); isOurs || !ok {
+			return w
+		}
+		w = of.Unwrap()
+	}
 }
 
 // readyz returns a handler that answers 200 when the server can serve requests,
