@@ -78,8 +78,8 @@ type ServeOptions struct {
 	LogFormat string `enum:"text,json" default:"text" help:"Format of the log: ${enum}."`
 }
 
-// Limits bound the work of requests; 0 means no limit. They are keys of the
-// file.
+// Limits bound the work of requests; 0 means no limit, or no cache. They are keys
+// of the file.
 type Limits struct {
 	BodyBytes           int64         `default:"1048576" help:"Maximum size of a request body in bytes."`
 	Tokens              int           `default:"3000" help:"Maximum number of tokens in a document."`

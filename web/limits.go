@@ -6,8 +6,8 @@ import (
 	"github.com/cadastre-dev/cadastre/graph/document"
 )
 
-// Limits bound the work of requests. In each field but PersistedBytes zero
-// means no limit. The comments state the defaults, which DefaultLimits returns.
+// Limits bound the work of requests. In each field but DocumentBytes and
+// PersistedBytes zero means no limit. The comments state the defaults, which DefaultLimits returns.
 // docs/limits.md explains the limits to operators.
 type Limits struct {
 	// BodyBytes bounds the body of a request: 1 MiB. A longer body gets 413.
