@@ -89,14 +89,19 @@ export class CadastreError extends Error {
   }
 }
 
+/** Returns the error for a response with these errors. */
+export function errorOf(errors: readonly AnswerError[], response: Response): CadastreError {
+  const after = Number(response.headers.get("Retry-After") ?? NaN);
+  return new CadastreError(errors, response.status, Number.isFinite(after) ? after : undefined);
+}
+
 /** Returns the error for a response without a GraphQL answer. */
 export async function refusalOf(response: Response): Promise<CadastreError> {
-  const after = Number(response.headers.get("Retry-After") ?? NaN);
   let errors: readonly AnswerError[] = [];
   try {
     errors = ((await response.json()) as Answer).errors ?? [];
   } catch {
     // a proxy may send anything
   }
-  return new CadastreError(errors, response.status, Number.isFinite(after) ? after : undefined);
+  return errorOf(errors, response);
 }

@@ -1,7 +1,7 @@
 /** Queries and mutations without a cache. */
 
 import { type Connection, type Document, post, sleep, textOf } from "./connection.js";
-import { type Answer, type AnswerError, CadastreError, refusalOf } from "./errors.js";
+import { type Answer, type AnswerError, CadastreError, errorOf, refusalOf } from "./errors.js";
 
 /** Options of a request. */
 export interface RequestOptions {
@@ -48,8 +48,7 @@ export async function request<Data, Variables extends object>(
       if (!(response.headers.get("Content-Type") ?? "").includes("json")) throw await refusalOf(response);
       const answer = (await response.json()) as Answer<Data>;
       if (!answer.errors?.length && answer.data != null) return answer.data;
-      const after = Number(response.headers.get("Retry-After") ?? NaN);
-      throw new CadastreError(answer.errors ?? [], response.status, Number.isFinite(after) ? after : undefined);
+      throw errorOf(answer.errors ?? [], response);
     } catch (error) {
       const wait = waitAfter(error, isMutation);
       if (isMutation && isOpen(error)) open = error;

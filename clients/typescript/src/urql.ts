@@ -5,7 +5,7 @@ import { cacheExchange, type CacheExchangeOpts } from "@urql/exchange-graphcache
 import { delay, filter, fromValue, makeSubject, merge, mergeMap, onPush, pipe, share, takeUntil } from "wonka";
 
 import { sendAfter } from "./connection.js";
-import { type AnswerError, CadastreError } from "./errors.js";
+import { type AnswerError, CadastreError, errorOf } from "./errors.js";
 import { follow } from "./follow.js";
 import { waitAfter } from "./request.js";
 import type { Stream } from "./streams.js";
@@ -100,7 +100,7 @@ function insist(client: Client, operation: Operation): void {
 /** The maximum number of retries of a query for which the server has no capacity. */
 const retries = 3;
 
-/** Sends a query again after the time that the server names, if it has no capacity (`RATE_LIMITED`, `UNAVAILABLE`). */
+/** Sends a query again after the time that the server names, if it has no capacity (`RATE_LIMITED`, `UNAVAILABLE`, or the status 429 or 503 of a proxy). */
 const retrying: Exchange = ({ forward }) => (operations) => {
   const sent = pipe(operations, share);
   const { source, next } = makeSubject<{ readonly operation: Operation; readonly wait: number }>();
@@ -112,9 +112,10 @@ const retrying: Exchange = ({ forward }) => (operations) => {
   return pipe(
     forward(merge([sent, again])),
     filter(({ operation, error }) => {
-      if (operation.kind !== "query" || !error) return true;
+      const response = error?.response as Response | undefined; // none if the server was not reached
+      if (operation.kind !== "query" || !response) return true;
       const tried = Number(operation.context["retries"] ?? 0);
-      const wait = waitAfter(new CadastreError(error.graphQLErrors as readonly AnswerError[]), false);
+      const wait = waitAfter(errorOf(error?.graphQLErrors as readonly AnswerError[], response), false);
       if (wait === undefined || tried >= retries) return true;
       next({ operation: makeOperation("query", operation, { ...operation.context, retries: tried + 1 }), wait });
       return false;

@@ -138,6 +138,14 @@ test("urql: a query has the position after the last mutation", async () => {
   assert.deepEqual(sent, [null, null, "2a"]);
 });
 
+test("urql: a query that a proxy without a server refuses is sent again", async () => {
+  let sent = 0;
+  const answering: typeof fetch = async () => (++sent < 3 ? new Response("busy", { status: 503, headers: { "Retry-After": "0" } }) : Response.json({ data: { viewer: null } }));
+  const client = new Client({ url: server().url, preferGetMethod: false, fetch: answering, exchanges: exchanges() });
+  const { error } = await client.query(document("{ viewer { id } }"), {}).toPromise();
+  assert.deepEqual([error, sent], [undefined, 3]);
+});
+
 test("urql: an answer that comes late does not replace what was read after it", async () => {
   const name = newName("late");
   const { begun, seen, read, readLate, settle } = await following(name);
