@@ -302,4 +302,5 @@ var handlers = map[string]func(*call) error{
 	"usage list":         listUsages,
 	"version":            func(c *call) error { return c.printf("%s\n", c.program.inWords()) },
 	"watch":              watch,
+	"watch all":          watchAll,
 }

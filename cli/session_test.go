@@ -465,3 +465,26 @@ func TestAuthorities(t *testing.T) {
 		t.Errorf("the context lacks the authority: %s", printed)
 	}
 }
+
+// TestChangesOfAllKindsAreWatchedInOrder watches the kept changes in two parts,
+// the second after the last cursor of the first. Both together are the changes
+// of these kinds in the order of the API.
+func TestChangesOfAllKindsAreWatchedInOrder(t *testing.T) {
+	t.Setenv("CADASTRE_SERVER", demotest.Serve(t))
+	t.Setenv("CADASTRE_TOKEN", demo.AdminToken)
+	want, _ := shell(t, `cadastre query '{ changes(first: 1000, filter: {kinds: [NAMESPACE, RESOURCE, RESOURCE_PROVIDER,
+		CONSUMER]}) { nodes { kind key } } }' -o csv -c kind,key`)
+	first, status := shell(t, "cadastre watch --kept --limit 30 -o csv -c kind,key,cursor")
+	lines := strings.Split(strings.TrimSpace(first), "\n")
+	last := lines[len(lines)-1]
+	cut := strings.LastIndex(last, ",")
+	rest := fmt.Sprint(strings.Count(want, "\n") - 31)
+	second, other := shell(t, "cadastre watch all --after "+last[cut+1:]+" -o csv -c kind,key --limit "+rest)
+	for i, line := range lines {
+		lines[i] = line[:strings.LastIndex(line, ",")]
+	}
+	_, second, _ = strings.Cut(second, "\n") // without the headings
+	if got := strings.Join(lines, "\n") + "\n" + second; got != want || status+other != 0 {
+		t.Errorf("%d and %d: got\n%s\nwant\n%s", status, other, got, want)
+	}
+}

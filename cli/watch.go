@@ -2,29 +2,21 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"strings"
-	"sync"
+	"time"
+
+	"github.com/Khan/genqlient/graphql"
 
 	"github.com/cadastre-dev/cadastre/client"
 )
 
-// event is an event of a stream, or the error that ends it.
-type event struct {
-	data json.RawMessage
-	err  error
-}
-
-// watch follows the subscriptions of a command and shows their events as they
+// watch follows the subscription of a command and shows its events as they
 // come, until the context ends or --limit is reached.
 func watch(c *call) error {
 	server, err := c.api.connected(c.ctx, nil)
 	if err != nil {
 		return err
-	}
-	if cursor, ok := c.given["after"]; ok {
-		c.variables["after"], c.told["after"] = cursor[0], "--after"
 	}
 	if err := c.begin(); err != nil {
 		return err
@@ -32,33 +24,73 @@ func watch(c *call) error {
 	if names := c.given[c.verb.name]; names != nil {
 		c.variables["uuids"], c.variables["names"] = names, names // each subscription declares one of them
 	}
-	ctx, cancel := context.WithCancel(c.ctx)
-	var streams sync.WaitGroup
-	defer streams.Wait()
-	defer cancel()
-	merged := make(chan event)
-	for _, name := range c.verb.send {
-		streams.Go(func() { c.follow(ctx, server, operationNamed(name), merged) })
+	document, variables := c.operation.document(c.variables)
+	shown := 0
+	for data, err := range client.Follow[json.RawMessage](c.ctx, server, document, variables) {
+		if err != nil {
+			return c.api.explained(err)
+		}
+		event, err := decoded(data)
+		if err != nil {
+			return err
+		}
+		if err := c.showEvent(onlyMember(event), shown == 0); err != nil {
+			return err
+		}
+		if shown++; shown == c.number("limit") {
+			break
+		}
 	}
-	for shown := 1; ; shown++ {
-		select {
-		case <-ctx.Done():
+	return nil
+}
+
+// untilNextLook is the time between two looks at the end of the changes.
+const untilNextLook = time.Second
+
+// watchAll shows the changes of four kinds in their order, until the context
+// ends or --limit is reached. It reads the list of changes again and again,
+// because the streams of several kinds have no common order.
+func watchAll(c *call) error {
+	const query = `query N($after: String) {
+		changes(filter: {kinds: [NAMESPACE, RESOURCE, RESOURCE_PROVIDER, CONSUMER]}, first: 200, after: $after) {
+			edges { cursor change: node { kind key what changedAt } } pageInfo { hasNextPage }
+		}
+	}`
+	if err := c.begin(); err != nil {
+		return err
+	}
+	for isFirst, shown := true, 0; ; isFirst = false {
+		page, err := c.send(&graphql.Request{OpName: "N", Query: query, Variables: c.variables})
+		if c.ctx.Err() != nil {
 			return nil
-		case of := <-merged:
-			err := c.api.explained(of.err)
-			if err == nil {
-				err = c.showEvent(of.data, shown == 1)
-			}
-			if err != nil || shown == c.number("limit") {
+		}
+		if err != nil && (isFirst || ExitStatus(err) != exitBusy) {
+			return err
+		}
+		for _, change := range listOf(page, "changes.edges") {
+			if err := c.showEvent(change, shown == 0); err != nil {
 				return err
+			}
+			if shown++; shown == c.number("limit") {
+				return nil
+			}
+			c.variables["after"] = memberOf(change, "cursor")
+		}
+		if valueAt(page, "changes.pageInfo.hasNextPage") != true {
+			select {
+			case <-c.ctx.Done():
+			case <-time.After(untilNextLook):
 			}
 		}
 	}
 }
 
-// begin sets the cursor that a watch begins after, unless --after has set it or
-// the watch begins with the current answer.
+// begin sets the cursor that a watch begins after, unless the watch begins with
+// the current answer.
 func (c *call) begin() error {
+	if cursor, ok := c.given["after"]; ok {
+		c.variables["after"], c.told["after"] = cursor[0], "--after"
+	}
 	var from string
 	switch {
 	case c.is("kept"):
@@ -76,24 +108,8 @@ func (c *call) begin() error {
 	return nil
 }
 
-// follow sends the events of a subscription, and its error, until ctx ends.
-func (c *call) follow(ctx context.Context, server *client.Client, of operation, events chan<- event) {
-	document, variables := of.document(c.variables)
-	for data, err := range client.Follow[json.RawMessage](ctx, server, document, variables) {
-		select {
-		case events <- event{data, err}:
-		case <-ctx.Done():
-		}
-	}
-}
-
 // showEvent shows an event: a change as a row, capacity and failures as a table.
-func (c *call) showEvent(data json.RawMessage, isFirst bool) error {
-	decoded, err := decoded(data)
-	if err != nil {
-		return err
-	}
-	row := onlyMember(decoded)
+func (c *call) showEvent(row any, isFirst bool) error {
 	switch c.verb.name {
 	case "capacity":
 		return c.list(capacityColumns(c.text("by")), listOf(row, "capacity.nodes"))
