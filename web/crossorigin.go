@@ -26,13 +26,14 @@ const allowedHeaders = "Accept, Authorization, Cache-Control, Cadastre-Position,
 	"graphql-client-name, graphql-client-version, GraphQL-Preflight"
 
 // CheckOrigin returns an error unless origin is an origin such as
-// https://dash.example.org or http://localhost:3000: scheme and host, without a
-// path. The port may be `*` if the host is localhost or a loopback address.
+// https://dash.example.org or http://localhost:3000, as browsers send it: scheme
+// and host in lower case, without a path or a default port. The port may be `*` if the host is localhost or a loopback address.
 func CheckOrigin(origin string) error {
 	base, wild := strings.CutSuffix(origin, anyPort)
 	address, err := url.Parse(base)
 	if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" ||
-		address.Scheme+"://"+address.Host != base {
+		address.Scheme+"://"+strings.ToLower(address.Host) != base ||
+		address.Port() == map[string]string{"http": "80", "https": "443"}[address.Scheme] {
 		return fmt.Errorf("%q is not an origin: write it as https://dash.example.org, without a path", origin)
 	}
 	if wild && (address.Port() != "" || !isThisMachine(address.Hostname())) {

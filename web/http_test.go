@@ -471,7 +471,8 @@ func TestPagesOfAllowedOriginsAreAnswered(t *testing.T) {
 	if got.status != 204 || !strings.Contains(got.header.Get("Access-Control-Allow-Headers"), "X-Auth-Token") {
 		t.Errorf("the preflight: %d %v", got.status, got.header)
 	}
-	for _, origin := range []string{"dash.example.org", "https://dash.example.org/", "*", "null", "ftp://x"} {
+	for _, origin := range []string{"dash.example.org", "https://dash.example.org/", "*", "null", "ftp://x",
+		"https://Dash.example.org", "https://dash.example.org:443", "http://localhost:80"} {
 		if web.CheckOrigin(origin) == nil {
 			t.Errorf("%s is taken for an origin", origin)
 		}
