@@ -27,7 +27,8 @@ const allowedHeaders = "Accept, Authorization, Cache-Control, Cadastre-Position,
 
 // CheckOrigin returns an error unless origin is an origin such as
 // https://dash.example.org or http://localhost:3000, as browsers send it: scheme
-// and host in lower case, without a path or a default port. The port may be `*` if the host is localhost or a loopback address.
+// and host in lower case, without a path or a default port. The port may be `*`
+// if the host is localhost or a loopback address.
 func CheckOrigin(origin string) error {
 	base, wild := strings.CutSuffix(origin, anyPort)
 	address, err := url.Parse(base)

@@ -7,8 +7,8 @@ import (
 )
 
 // Limits bound the work of requests. In each field but DocumentBytes and
-// PersistedBytes zero means no limit. The comments state the defaults, which DefaultLimits returns.
-// docs/limits.md explains the limits to operators.
+// PersistedBytes zero means no limit. The comments state the defaults, which
+// DefaultLimits returns. docs/limits.md explains the limits to operators.
 type Limits struct {
 	// BodyBytes bounds the body of a request: 1 MiB. A longer body gets 413.
 	BodyBytes int64
