@@ -82,8 +82,9 @@ type DrainPlan struct {
 	// Unplaced are the consumers that do not fit, the largest first.
 	Unplaced []Unplaced
 	Waves    int
-	// After is the world without the trees, after all moves.
-	After *World
+	// After is the world without the trees, after all moves. Full is After where
+	// inventories that must not serve the first of Unplaced take nothing.
+	After, Full *World
 }
 
 // Move is the move of one consumer. Its old and its new allocations fit in the
@@ -129,6 +130,7 @@ func (d *Draining) Plan(w *World, allocations []*Allocation) (DrainPlan, error) 
 		}
 		evacuees = evacuees[n:]
 	}
+	p.plan.Full = p.without(p.refused)
 	p.addWaves()
 	return p.plan, nil
 }
@@ -138,7 +140,9 @@ type drainPlanner struct {
 	world *World
 	held  *holdings
 	plan  DrainPlan
-	steps int
+	// refused must not serve the first of Unplaced.
+	refused []claimKey
+	steps   int
 }
 
 // place places one consumer, or several with the same need.
@@ -155,6 +159,9 @@ func (p *drainPlanner) place(evacuees []evacuee) error {
 	}
 	for i, candidate := range choices.Of {
 		if candidate == nil {
+			if len(p.plan.Unplaced) == 0 {
+				p.refused = occupied
+			}
 			p.plan.Unplaced = append(p.plan.Unplaced, evacuees[i].unplaced())
 			continue
 		}

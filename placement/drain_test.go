@@ -91,6 +91,11 @@ func (c *drainingTest) checkChoices() {
 	if difference := differenceOf(c.plan.After, NewWorld(diceNames, providers)); difference != "" {
 		c.Error(difference)
 	}
+	if len(c.plan.Unplaced) > 0 {
+		if n, _, _ := Count(c.plan.Full, c.plan.Unplaced[0].Request, 1); n > 0 {
+			c.Errorf("%s has a candidate in the world that explains why it has none", unplaced[0])
+		}
+	}
 }
 
 // checkMove compares the amounts of a move with the consumer's lost and kept

@@ -129,6 +129,9 @@ func TestRankingsChangeNothing(t *testing.T) {
 			p := &Placing{Request: *requests[d.roll(3)], Consumers: make([]NewConsumer, 1+d.roll(3))}
 			d.relink(p.Request.Preferences)
 			p.Request.Order, p.Request.Seed = orders[d.roll(len(orders))], d.roll(3)
+			if d.chance(2) {
+				p.Policy = d.policy(len(providers))
+			}
 			spares := d.roll(3)
 			got, err := p.Choose(w, spares, kept)
 			if err != nil {
@@ -189,7 +192,7 @@ func renderChoices(choices Choices) string {
 		}
 		all = append(all, *choice)
 	}
-	return render(all) + "spares\n" + render(choices.Spares)
+	return render(all) + "spares\n" + render(choices.Spares) + "following\n" + render(choices.Following)
 }
 
 // claimOrRelease returns the update that claims a candidate, or that releases

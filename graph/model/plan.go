@@ -19,7 +19,7 @@ func DrainPlanIn(world *placement.World, plan *placement.DrainPlan) *DrainPlan {
 		if len(plan.Unplaced) == 0 {
 			return nil
 		}
-		return explanationIn(plan.After, plan.Unplaced[0].Request)
+		return explanationIn(plan.Full, plan.Unplaced[0].Request)
 	})}
 }
 
