@@ -174,6 +174,14 @@ func (p *place) tally(c *claimTx) (*placement.Tally, error) {
 				lists.Map(of.SortedKeys(), func(key placement.AllocationKey) string { return key.Provider }))
 		}
 	}
+	world := p.store.cache.World()
+	isUnknown := func(provider string) bool {
+		_, known := world.Provider(provider)
+		return !known
+	}
+	if slices.ContainsFunc(slices.Concat(held...), isUnknown) {
+		return nil, errLost // another server has created the provider: choose again in a newer world
+	}
 	placing := p.placingWith(held)
-	return placing.Tally(p.store.cache.World()), nil
+	return placing.Tally(world), nil
 }
