@@ -50,7 +50,14 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
 		return nil, nil, err
 	}
-	if err := s.CheckPlacing(&input).Err(); err != nil {
+	problems := s.CheckPlacing(&input)
+	if len(problems) > 0 { // perhaps another server has just created the names
+		if err := s.ShowWorld(ctx, nil); err != nil {
+			return nil, nil, err
+		}
+		problems = s.CheckPlacing(&input)
+	}
+	if err := problems.Err(); err != nil {
 		return nil, nil, err
 	}
 	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), beyondLimits: mayExceedLimits(ctx, "place")}

@@ -326,21 +326,28 @@ func TestLargeGroupsAreRefused(t *testing.T) {
 	})
 }
 
-// TestAPolicyKnowsTheHostsOfOtherServers places consumers on one server right
-// after another server created the host of the consumer that they must follow.
-func TestAPolicyKnowsTheHostsOfOtherServers(t *testing.T) {
+// TestAPlaceKnowsOtherServers places consumers on one server right after another
+// server created the trait that they prefer, and the host of the consumer that
+// they must follow.
+func TestAPlaceKnowsOtherServers(t *testing.T) {
 	t.Parallel()
 	url := storetest.Postgres(t)
 	servers := []*store.Store{storetest.Open(t, url), storetest.Open(t, url)}
 	for round := range 10 {
-		host, leader := storetest.UUID(round), storetest.UUID(100+round)
+		host, leader, trait := storetest.UUID(round), storetest.UUID(100+round), fmt.Sprintf("CUSTOM_%d", round)
 		storetest.RoomyProvider(t, servers[0], host)
 		if _, err := servers[0].SetAllocations(storetest.AsAdmin(), claimOne(host, leader)); err != nil {
 			t.Fatal(err)
 		}
 		p := placing(placement.DepthFirst, 1, 200+round)
 		p.Policy = &placement.Policy{Hosts: placement.SameHost, Consumers: []string{leader}}
-		outcomes, _, err := servers[1].Place(storetest.AsAdmin(), p, round%2 == 0)
+		if round%2 == 0 {
+			if _, _, err := servers[0].EnsureTraits(storetest.AsAdmin(), []string{trait}); err != nil {
+				t.Fatal(err)
+			}
+			p.Request.Preferences = []placement.Preference{{Trait: trait, Weight: 1}}
+		}
+		outcomes, _, err := servers[1].Place(storetest.AsAdmin(), p, round%3 == 0)
 		if err != nil || outcomes[0].Row.Held[0].Provider != host {
 			t.Errorf("round %d: %s, %v, want %s", round, placed(outcomes), err, host)
 		}
