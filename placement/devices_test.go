@@ -67,6 +67,17 @@ func TestUsedDevicesLeaveTheRest(t *testing.T) {
 	}
 }
 
+// TestALevelWithoutZonesIsNotSearched spreads over a level below all devices.
+func TestALevelWithoutZonesIsNotSearched(t *testing.T) {
+	t.Parallel()
+	p := &Placing{Request: *deviceGroups(8, GroupPolicyIsolate), Consumers: make([]NewConsumer, 1),
+		Policy: &Policy{Spread: &ZoneSpread{Level: new(2), MaxSkew: 1}}}
+	choices, err := p.Choose(NewWorld(cloudNames, devices(8)), 0, nil)
+	if err != nil || choices.Of[0] != nil || choices.Steps > 100 {
+		t.Errorf("%v, %v after %d steps", choices.Of, err, choices.Steps)
+	}
+}
+
 func TestMixedAmountsOnOneClassPruneBySums(t *testing.T) {
 	t.Parallel()
 	providers := devices(8)

@@ -197,8 +197,11 @@ func (t *Tally) mayTake(root int32) bool {
 	if !t.allowsHost(root) {
 		return false
 	}
-	if t.zones == nil || t.isByLevel() && *t.zones.spread.Level > 0 {
+	if t.zones == nil {
 		return true
+	}
+	if t.isByLevel() && *t.zones.spread.Level > 0 {
+		return t.zones.roots.has(root)
 	}
 	isIn := false
 	for zone := range t.zones.of(root) {
@@ -324,6 +327,7 @@ type zones struct {
 	numbers map[string]int // of Capability: by value
 	tops    map[int32]int  // of Level: by the id of a provider
 	hosts   []int32        // of Level: the root of each zone
+	roots   mask           // of Level: all of hosts
 }
 
 // zonesOf returns the zones of a valid spread for a request.
@@ -364,7 +368,7 @@ func (z *zones) numberAll() {
 
 // findTops finds the zones of a level.
 func (z *zones) findTops(r *Request) {
-	z.tops = map[int32]int{}
+	z.tops, z.roots = map[int32]int{}, z.world.newMask()
 	for _, name := range r.classes() {
 		free := z.world.column(z.world.classes.lookup(name)).free
 		for id := range z.world.idLimit {
@@ -374,7 +378,9 @@ func (z *zones) findTops(r *Request) {
 			top, ok := z.world.above(z.world.nodes.at(id), *z.spread.Level)
 			if _, known := z.tops[top]; ok && !known {
 				z.tops[top] = len(z.hosts)
-				z.hosts = append(z.hosts, z.world.nodes.at(id).tree.members[0])
+				root := z.world.nodes.at(id).tree.members[0]
+				z.hosts = append(z.hosts, root)
+				z.roots.add(root)
 			}
 		}
 	}
