@@ -67,14 +67,24 @@ func TestUsedDevicesLeaveTheRest(t *testing.T) {
 	}
 }
 
-// TestALevelWithoutZonesIsNotSearched spreads over a level below all devices.
-func TestALevelWithoutZonesIsNotSearched(t *testing.T) {
+// TestPoliciesTakeFewSteps spreads over a level below all devices, and places a
+// consumer on each host.
+func TestPoliciesTakeFewSteps(t *testing.T) {
 	t.Parallel()
-	p := &Placing{Request: *deviceGroups(8, GroupPolicyIsolate), Consumers: make([]NewConsumer, 1),
-		Policy: &Policy{Spread: &ZoneSpread{Level: new(2), MaxSkew: 1}}}
-	choices, err := p.Choose(NewWorld(cloudNames, devices(8)), 0, nil)
-	if err != nil || choices.Of[0] != nil || choices.Steps > 100 {
-		t.Errorf("%v, %v after %d steps", choices.Of, err, choices.Steps)
+	for _, of := range []struct {
+		hosts []Provider
+		Placing
+		most int
+	}{
+		{devices(8), Placing{Request: *deviceGroups(8, GroupPolicyIsolate), Consumers: make([]NewConsumer, 1),
+			Policy: &Policy{Spread: &ZoneSpread{Level: new(2), MaxSkew: 1}}}, 100},
+		{flatCloud(1000), Placing{Request: Request{Unsuffixed: threeClasses(1)}, Consumers: make([]NewConsumer, 1000),
+			Policy: &Policy{Hosts: DistinctHosts}}, 20_000},
+	} {
+		choices, err := of.Choose(NewWorld(cloudNames, of.hosts), 0, nil)
+		if err != nil || choices.Steps > of.most {
+			t.Errorf("%+v: %v after %d steps", of.Policy, err, choices.Steps)
+		}
 	}
 }
 

@@ -43,6 +43,7 @@ func (r *Rankings) keep(one *ranking) {
 	if r == nil || one == nil || !one.isKept {
 		return
 	}
+	one.unpark(nil)
 	one.plan.world = nil // so that the memory of the world can be freed
 	if one.strategy.rooms != nil {
 		one.strategy.rooms.world = nil
@@ -77,6 +78,11 @@ type ranking struct {
 	ids    []int32
 	hashes []uint64
 	share  float64
+
+	// Parked are the roots whose host a tally does not allow. It never allows them
+	// again, so they stay out of the heap until there is another tally.
+	parked   []scoredRoot
+	parkedBy *Tally
 
 	chunks []weak.Pointer[chunk[*node]]
 	stamps []uint64 // by id
@@ -274,11 +280,36 @@ func (k *ranking) add(above float64) {
 	heap.Init(&k.roots)
 }
 
+// unpark puts the roots back that another tally parked, unless they have a newer
+// score.
+func (k *ranking) unpark(tally *Tally) {
+	if tally == k.parkedBy {
+		return
+	}
+	for _, root := range slices.Backward(k.parked) {
+		if math.IsNaN(k.scores[root.id]) {
+			k.push(root.id, root.score)
+		}
+	}
+	k.parked, k.parkedBy = k.parked[:0], tally
+}
+
+// refuse parks a root that was taken from the heap, or adds it to refused if the
+// tally may allow it later.
+func (k *ranking) refuse(root scoredRoot, tally *Tally, refused []scoredRoot) []scoredRoot {
+	if tally.allowsHost(root.id) {
+		return append(refused, root)
+	}
+	k.scores[root.id], k.parked = math.NaN(), append(k.parked, root)
+	return refused
+}
+
 // best returns the first candidate that the tally allows, and its root. A nil
 // tally allows all. The root leaves the heap, and so do the roots before it
 // that have no candidate. If there is no candidate, isEmpty reports whether no
 // root is left.
 func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scoredRoot, isEmpty bool) {
+	k.unpark(tally)
 	var refused []scoredRoot
 	defer func() {
 		for _, root := range refused {
@@ -300,7 +331,7 @@ func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scored
 			continue
 		}
 		if tally != nil && !tally.mayTake(root.id) {
-			refused = append(refused, root)
+			refused = k.refuse(root, tally, refused)
 			s.step(1)
 			continue
 		}
@@ -324,5 +355,5 @@ func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scored
 			refused = append(refused, root)
 		}
 	}
-	return nil, of, len(refused) == 0
+	return nil, of, len(refused)+len(k.parked) == 0
 }
