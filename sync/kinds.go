@@ -384,9 +384,13 @@ func thingOf(project string) func(row) Thing {
 }
 
 // serverOf returns the thing of a server, or of a compute service. Nova lists
-// deleted and soft-deleted servers only in answers to changes-since.
+// deleted and soft-deleted servers only in answers to changes-since. It gives the
+// name of a server's flavor, but not the id.
 func serverOf(r row) Thing {
 	thing, status := thingOf("tenant_id")(r), r.text("status")
+	if flavor := r.object("flavor").text("original_name"); flavor != "" {
+		thing.Metadata["flavor:original_name"] = flavor
+	}
 	thing.IsUnknown, thing.isDeleted = status == "UNKNOWN", status == "DELETED" || status == "SOFT_DELETED"
 	thing.updated, _ = time.Parse(time.RFC3339, r.text("updated")) // the zero time if it is missing
 	return thing

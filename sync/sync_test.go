@@ -318,7 +318,7 @@ func newFake() *fake {
 				"extra_specs": object{"hw:cpu_policy": "dedicated", "big": strings.Repeat("x", 2000*(i/6))}})
 		f.lists[servers] = append(f.lists[servers],
 			object{"id": "server-" + id, "name": "", "tenant_id": "p" + id, "status": "ACTIVE",
-				"metadata": object{"role": "web"}, "description": "d"})
+				"metadata": object{"role": "web"}, "description": "d", "flavor": object{"original_name": "m1." + id}})
 		f.lists[images] = append(f.lists[images], object{"id": "image-" + id, "name": "image", "owner": "p1",
 			"visibility": []string{"private", "community"}[i%2], "status": "active",
 			"size": 12345678901234567, "min_disk": i, "os_distro": "debian", "checksum": nil})
@@ -562,7 +562,8 @@ func TestAPassWritesEveryKind(t *testing.T) {
 					"cpu_info:features": `["aes","vmx"]`, "cpu_info:topology:cores": "8",
 					"availability_zone": "north", "rack": `["1","2"]`}}},
 		"servers": {7, "server-5", object{"name": "server-5", "description": "d", "projectId": "p5",
-			"visibility": "PRIVATE", "gone": false, "metadata": map[string]string{"role": "web"}}},
+			"visibility": "PRIVATE", "gone": false,
+			"metadata": map[string]string{"role": "web", "flavor:original_name": "m1.5"}}},
 		"migrations": {6, "44444444-0000-4000-8000-000000000006",
 			object{"name": "resize", "description": nil, "projectId": "p2", "visibility": "PRIVATE", "gone": false,
 				"metadata": map[string]string{"instance_uuid": "server-6", "migration_type": "resize",

@@ -328,7 +328,8 @@ def compact(value):
 
 def server(services, one):
     one = services.nova('GET', '/servers/' + one)['server']
-    return thing('OS::Nova::Server', one['name'], one['description'], one['tenant_id'], False, one['metadata'])
+    return thing('OS::Nova::Server', one['name'], one['description'], one['tenant_id'], False,
+                 dict(one['metadata'], **{'flavor:original_name': one['flavor']['original_name']}))
 
 
 def migration(services, one):
