@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -22,9 +23,10 @@ import (
 	"github.com/cadastre-dev/cadastre/internal/lists"
 )
 
-// setting is a flag, an environment variable, or a key of the file of --config.
+// setting is a flag, an environment variable, a credential, or a key of the file
+// of --config.
 type setting struct {
-	key, at string   // at is the flag, the variable, or the file, the line and the key, for errors
+	key, at string   // at is the flag, the variable, or the file with the line and the key, for errors
 	node    ast.Node // the value in the file, otherwise nil
 	texts   []string // the values of a flag or a variable
 }
@@ -55,9 +57,9 @@ func settingsOf(params []*param) []*param {
 // isSetting reports whether a flag of `serve` configures the server.
 func isSetting(p *param) bool { return p.flag != "config" && p.flag != "print-config" }
 
-// configure sets the settings from the line, the environment and the file of
-// --config, in this order of precedence. It returns all problems, and notes the
-// sources of values in c.sources.
+// configure sets the settings from the line, the environment, credentials and the
+// file of --config, in this order of precedence. It returns all problems, and
+// notes the sources of values in c.sources.
 func (c *serveCommand) configure(ctx context.Context, l *line) (wrong []error) {
 	c.sources = map[string]string{}
 	wrong = l.takeGiven()
@@ -76,13 +78,15 @@ func (c *serveCommand) configure(ctx context.Context, l *line) (wrong []error) {
 			from = append(from, file[i])
 			file = slices.Delete(file, i, i+1)
 		}
-		if text, ok := os.LookupEnv(p.attributes["env"]); ok && !isGiven {
-			p.take(text)
-			from = append(from, setting{at: "$" + envOf(p), texts: p.written})
-		}
-		if isGiven && p.isKeyOnly() {
+		switch {
+		case !isGiven:
+			around, err := fromEnvironment(p)
+			if from = append(from, around...); err != nil {
+				wrong = append(wrong, err)
+			}
+		case p.isKeyOnly():
 			wrong = append(wrong, fmt.Errorf("--%s is not a flag: set the key %s in the file of --config", p.flag, key))
-		} else if isGiven {
+		default:
 			from = append(from, setting{at: "--" + p.flag, texts: p.written})
 		}
 		for _, of := range from {
@@ -103,8 +107,29 @@ func (c *serveCommand) configure(ctx context.Context, l *line) (wrong []error) {
 	})...)
 }
 
+// fromEnvironment returns the values of a flag from the file with its name in
+// $CREDENTIALS_DIRECTORY, which systemd and containers make for secrets, and from
+// its environment variable. The last line feed of the file does not count.
+func fromEnvironment(p *param) (from []setting, err error) {
+	if folder := os.Getenv("CREDENTIALS_DIRECTORY"); folder != "" && isSetting(p) {
+		path := filepath.Join(folder, p.flag)
+		text, err := os.ReadFile(path)
+		if err == nil {
+			p.take(strings.TrimSuffix(string(text), "\n"))
+			from, p.written = append(from, setting{at: path, texts: p.written}), nil
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("read the credential %s: %w", p.flag, err)
+		}
+	}
+	if text, ok := os.LookupEnv(p.attributes["env"]); ok {
+		p.take(text)
+		from = append(from, setting{at: "$" + envOf(p), texts: p.written})
+	}
+	return from, nil
+}
+
 // Named returns the source of a flag's value, for errors: the flag, its
-// environment variable, or the file, the line and the key.
+// environment variable, its credential, or the file, the line and the key.
 func (o ServeOptions) Named(flag string) string { return cmp.Or(o.sources[flag], "--"+flag) }
 
 // readSettings returns the settings of a file, none for an empty path. A file that

@@ -124,6 +124,40 @@ func TestThePrintedConfigurationIsReadBack(t *testing.T) {
 	}
 }
 
+// TestCredentialsAreSettings has a credential for every setting. They override
+// the file, and the environment overrides them.
+func TestCredentialsAreSettings(t *testing.T) {
+	_, defaults := served(t)
+	file, folder := "--config="+configFile(t, defaults), t.TempDir()
+	t.Setenv("CREDENTIALS_DIRECTORY", folder)
+	settings := serveSettings(t)
+	for _, flag := range settings {
+		t.Setenv(envOf(flag), sample(t, flag))
+		if err := os.WriteFile(filepath.Join(folder, flag.flag), []byte(sample(t, flag)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, printed := served(t, file)
+	for _, flag := range settings {
+		_ = os.Unsetenv(envOf(flag)) // t.Setenv restores it
+	}
+	if got, again := served(t, file); again != printed || !reflect.DeepEqual(got, want) {
+		t.Errorf("the credentials are\n%s\nwant\n%s", again, printed)
+	}
+	t.Setenv("CADASTRE_LISTEN", "127.0.0.1:1")
+	if got, _ := served(t, file); got.Listen != "127.0.0.1:1" || got.Database != want.Database {
+		t.Errorf("with a variable: %s, %s", got.Listen, got.Database)
+	}
+	if err := errors.Join(os.Remove(filepath.Join(folder, "database")),
+		os.Mkdir(filepath.Join(folder, "database"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	err := Run(t.Context(), Program{}, []string{"serve", "--print-config"}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "read the credential database") {
+		t.Errorf("a folder is read as a credential: %v", err)
+	}
+}
+
 // leaves returns the settings of a printed configuration by their keys.
 func leaves(t *testing.T, text string) map[string]string {
 	t.Helper()
