@@ -12,10 +12,11 @@ import (
 )
 
 // ServeOptions are the settings of `cadastre serve`. Each is a key of the file of
-// --config, a file with the flag's name in $CREDENTIALS_DIRECTORY, and an environment
-// variable: CADASTRE_ and the flag's name in capitals, `-` as `_`. It is also a flag, unless it has the tag key or is a limit. The tags
-// min and max bound a number; without them it is 0 or more. --print-config hides
-// settings with the tag secret.
+// --config, a file with the flag's name in $CREDENTIALS_DIRECTORY, and an
+// environment variable: CADASTRE_ and the flag's name in capitals, `-` as `_`. It
+// is also a flag, unless it has the tag key or is a limit. The tags min and max
+// bound a number; without them it is 0 or more. --print-config hides settings with
+// the tag secret.
 type ServeOptions struct {
 	sources map[string]string // sources of values by flag; see Named
 
