@@ -309,6 +309,9 @@ func (p *param) take(value string) {
 	}
 }
 
+// isPath reports whether the parameter names a file.
+func (p *param) isPath() bool { return p.attributes["type"] == "path" }
+
 // isMember reports whether a value is a member of the parameter's enum. Without
 // an enum, every value is.
 func (p *param) isMember(value string) bool {
@@ -331,7 +334,7 @@ func (p *param) check() error {
 		if !p.isMember(value) {
 			return fmt.Errorf("%s %s", p.label(), p.notMember(value))
 		}
-		if p.attributes["type"] == "path" && value != "-" {
+		if p.isPath() && value != "-" {
 			p.written[i] = expanded(value)
 		}
 		if p.isBool() {

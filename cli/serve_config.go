@@ -28,7 +28,7 @@ import (
 type setting struct {
 	key, at string   // at is the flag, the variable, or the file with the line and the key, for errors
 	node    ast.Node // the value in the file, otherwise nil
-	texts   []string // the values of a flag or a variable
+	texts   []string // the values of a flag, a variable or a credential
 }
 
 // keys turns the name of a flag into the key of its setting: limits.depth,
@@ -107,18 +107,24 @@ func (c *serveCommand) configure(ctx context.Context, l *line) (wrong []error) {
 	})...)
 }
 
-// fromEnvironment returns the values of a flag from the file with its name in
-// $CREDENTIALS_DIRECTORY, which systemd and containers make for secrets, and from
-// its environment variable. The last line feed of the file does not count.
+// fromEnvironment returns the values of a flag from its credential and from its
+// environment variable. The credential is the file with the flag's name in
+// $CREDENTIALS_DIRECTORY, which systemd and containers make for secrets. Its value
+// is the text without the last line feed, or for a flag that names a file the path
+// of the credential.
 func fromEnvironment(p *param) (from []setting, err error) {
 	if folder := os.Getenv("CREDENTIALS_DIRECTORY"); folder != "" && isSetting(p) {
 		path := filepath.Join(folder, p.flag)
 		text, err := os.ReadFile(path)
-		if err == nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return nil, fmt.Errorf("read the credential %s: %w", p.flag, err)
+		case p.isPath():
+			from = append(from, setting{at: path, texts: []string{path}})
+		default:
 			p.take(strings.TrimSuffix(string(text), "\n"))
 			from, p.written = append(from, setting{at: path, texts: p.written}), nil
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("read the credential %s: %w", p.flag, err)
 		}
 	}
 	if text, ok := os.LookupEnv(p.attributes["env"]); ok {
@@ -193,13 +199,12 @@ func (s setting) parse(p *param, folder string) (reflect.Value, error) {
 	if !p.isMember(value.String()) {
 		return value, errors.New(p.notMember(value.String()))
 	}
-	isPath := p.attributes["type"] == "path"
 	switch path := value.String(); {
 	case (value.Kind() == reflect.Slice || value.Kind() == reflect.Map) && value.Len() == 0:
 		value.SetZero()
-	case isPath && s.node != nil && path != "" && path[0] != '~' && !filepath.IsAbs(path):
+	case p.isPath() && s.node != nil && path != "" && path[0] != '~' && !filepath.IsAbs(path):
 		value.SetString(filepath.Join(folder, path))
-	case isPath:
+	case p.isPath():
 		value.SetString(expanded(path))
 	}
 	return value, nil

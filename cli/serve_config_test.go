@@ -132,10 +132,14 @@ func TestCredentialsAreSettings(t *testing.T) {
 	t.Setenv("CREDENTIALS_DIRECTORY", folder)
 	settings := serveSettings(t)
 	for _, flag := range settings {
-		t.Setenv(envOf(flag), sample(t, flag))
-		if err := os.WriteFile(filepath.Join(folder, flag.flag), []byte(sample(t, flag)+"\n"), 0o600); err != nil {
+		value, path := sample(t, flag), filepath.Join(folder, flag.flag)
+		if err := os.WriteFile(path, []byte(value+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		if flag.isPath() { // the credential is the file
+			value = path
+		}
+		t.Setenv(envOf(flag), value)
 	}
 	want, printed := served(t, file)
 	for _, flag := range settings {
