@@ -117,10 +117,12 @@ func (p *Pass) readAllocations(ctx context.Context, service *endpoint,
 	reader := allocationReader{service: service, memory: &p.before,
 		before: p.before.providers, moved: map[string]bool{}, rewritten: map[string]bool{}}
 	maps.Copy(reader.rewritten, p.before.rewritten)
-	providers, err := p.readProviders(ctx, service, reader.read)
+	p.before.runs++
+	providers, err := p.readProviders(ctx, service, p.Kind, reader.before, p.before.runs, reader.read)
 	if err != nil {
 		return nil, err
 	}
+	p.before.providers = byUUID(providers)
 	maps.DeleteFunc(reader.rewritten, func(consumer string, _ bool) bool { return all[consumer].resource == "" })
 	p.before.rewritten = reader.rewritten
 	if err := reader.readThoseOf(ctx, providers, func(consumer string) bool {

@@ -167,6 +167,7 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 
 func (c *Cloud) in(region string) *Cloud {
 	c.buckets = cmp.Or(c.buckets, new(sync.Map))
+	c.contents = cmp.Or(c.contents, new(sync.Map))
 	in := *c
 	in.At.Region = region
 	return &in

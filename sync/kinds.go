@@ -41,6 +41,10 @@ type Kind struct {
 	// that adds the rows to the thing of a row.
 	joined []Kind
 	join   func(joined [][]row) func(thing *Thing, of row)
+	// traits is the list of the providers with the uuids of the things, nil for
+	// none. Each thing gets the traits of its provider as a capability, unless the
+	// catalogue lacks the service.
+	traits *Kind
 	// hides means that Nova can leave rows out of a full page, such as hypervisors
 	// without a service. Then the page has no link to the next one.
 	hides bool
@@ -162,7 +166,11 @@ var hypervisors = Kind{Name: "hypervisors", ResourceType: "physical:host", Inter
 			lists: []string{"os-hosts/properties?all=true"}, rows: "resource_properties"},
 		{Name: "public properties of hosts", service: openstack.NewReservationV1,
 			lists: []string{"os-hosts/properties"}, rows: "resource_properties"},
-	}, join: joinHosts}
+	}, join: joinHosts, traits: &resourceProviders}
+
+var resourceProviders = Kind{Name: "providers", ResourceType: "physical:host", Interval: time.Minute,
+	service: openstack.NewPlacementV1, microversion: "1.19",
+	lists: []string{"resource_providers"}, rows: "resource_providers"}
 
 var servers = Kind{Name: "servers", ResourceType: "OS::Nova::Server", Interval: time.Minute,
 	service: openstack.NewComputeV2, microversion: "2.69",
@@ -194,6 +202,12 @@ var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", I
 	}),
 	rows: "migrations", thing: migrationOf, allEnd: true, witness: &computeServices}
 
+// followedBy returns the kind with a function that follows it.
+func (k Kind) followedBy(follow func(p *Pass, ctx context.Context, pass string, result *Result) error) Kind {
+	k.follow = follow
+	return k
+}
+
 // allKinds are the kinds of things, in the order of their passes.
 var allKinds = []Kind{
 	{Name: "projects", ResourceType: "OS::Keystone::Project",
@@ -203,9 +217,7 @@ var allKinds = []Kind{
 		service: openstack.NewComputeV2, microversion: "2.61",
 		lists: []string{"flavors/detail?is_public=None&limit=1000"}, rows: "flavors", thing: flavorOf},
 	hypervisors,
-	{Name: "providers", ResourceType: hypervisors.ResourceType, Interval: time.Minute,
-		service: openstack.NewPlacementV1, microversion: "1.19",
-		lists: []string{"resource_providers"}, rows: "resource_providers", follow: (*Pass).followProviders},
+	resourceProviders.followedBy((*Pass).followProviders),
 	{Name: "aggregates", ResourceType: "OS::Nova::Aggregate", Interval: 5 * time.Minute,
 		service: openstack.NewComputeV2, microversion: "2.41",
 		lists: []string{"os-aggregates"}, rows: "aggregates", thing: aggregateOf},

@@ -270,6 +270,9 @@ func (p *Pass) followThings(ctx context.Context, pass string, result *Result) er
 		return err
 	}
 	things := read.things
+	if err := p.addTraits(ctx, things); err != nil {
+		return err
+	}
 	slices.SortFunc(things, func(a, b Thing) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), b.updated.Compare(a.updated))
 	})

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -71,10 +72,7 @@ type memory struct {
 	// found a thing absent.
 	newest time.Time
 	all    int
-	// providers has each provider as last read, by uuid. The generation of a
-	// provider grows with each change of its content and each claim. It does
-	// not grow with releases, nor with changes of aggregates by clients that
-	// use a microversion before 1.19.
+	// providers has the allocations of each provider as last read, by uuid.
 	providers map[string]*readProvider
 	// foreign are the units in use that no known consumer has, by project and class.
 	foreign map[string]map[string]int
@@ -85,7 +83,9 @@ type memory struct {
 
 // readProvider is a provider as read at a generation: either its content, or
 // its allocations, as amounts by consumer and class, with the generations of
-// the consumers.
+// the consumers. The generation of a provider grows with each change of its
+// content and each claim. It does not grow with releases, nor with changes of
+// aggregates by clients that use a microversion before 1.19.
 type readProvider struct {
 	generation string
 	run        int // that read the allocations
@@ -98,23 +98,22 @@ type readProvider struct {
 // without a visible change: an hour with one run a minute.
 const rounds = 60
 
-// readProviders returns all providers, parents before children. It calls read,
-// concurrently, for each provider that may have changed since the last run. It
-// leaves out providers that were deleted meanwhile.
-func (p *Pass) readProviders(ctx context.Context, service *endpoint,
-	read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
-	rows, err := readList(ctx, service, p.Kind, p.Kind.lists[0], func(int) {})
+// readProviders returns all providers of a list, parents before children. It
+// calls read, concurrently, for each provider that is not known at its
+// generation or whose turn is in the run. It leaves out providers that were
+// deleted meanwhile.
+func (p *Pass) readProviders(ctx context.Context, service *endpoint, list Kind, known map[string]*readProvider,
+	run int, read func(ctx context.Context, of *readProvider) error) ([]*readProvider, error) {
+	rows, err := readList(ctx, service, list, list.lists[0], func(int) {})
 	if err != nil {
 		return nil, fmt.Errorf("list the resource providers for a pass over %s: %w", p.Kind.Name, err)
 	}
 	rows = inTrees(rows)
 	found := make([]*readProvider, len(rows))
-	p.before.runs++
 	err = each(ctx, rows, func(ctx context.Context, i int, one row) error {
 		of := readProvider{generation: one.text("generation"), provider: provider{uuid: one.text("uuid")}}
-		if known := p.before.providers[of.uuid]; known != nil &&
-			known.generation == of.generation && !isTurn(of.uuid, p.before.runs) {
-			of = *known
+		if is := known[of.uuid]; is != nil && is.generation == of.generation && !isTurn(of.uuid, run) {
+			of = *is
 		} else if err := read(ctx, &of); gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
 			return nil // deleted meanwhile
 		} else if err != nil {
@@ -128,10 +127,55 @@ func (p *Pass) readProviders(ctx context.Context, service *endpoint,
 	if err != nil {
 		return nil, err
 	}
-	found = slices.DeleteFunc(found, func(one *readProvider) bool { return one == nil })
-	p.before.providers = lists.ByKey(found, func(one *readProvider) string { return one.uuid })
-	return found, nil
+	return slices.DeleteFunc(found, func(one *readProvider) bool { return one == nil }), nil
 }
+
+// byUUID returns providers by their uuids.
+func byUUID(providers []*readProvider) map[string]*readProvider {
+	return lists.ByKey(providers, func(one *readProvider) string { return one.uuid })
+}
+
+// readContents is readProviders with the contents of the providers.
+func (p *Pass) readContents(ctx context.Context, list Kind, run int) ([]*readProvider, error) {
+	service, err := p.Cloud.serviceOf(ctx, list)
+	if err != nil {
+		return nil, err
+	}
+	p.Cloud.contents = cmp.Or(p.Cloud.contents, new(sync.Map))
+	known, _ := p.Cloud.contents.Load(p.Cloud.At.Region)
+	before, _ := known.(map[string]*readProvider)
+	found, err := p.readProviders(ctx, service, list, before, run, func(ctx context.Context, of *readProvider) error {
+		return readContent(ctx, service, of)
+	})
+	if err == nil {
+		p.Cloud.contents.Store(p.Cloud.At.Region, byUUID(found))
+	}
+	return found, err
+}
+
+// addTraits adds the traits of its provider to the capabilities of each thing, as
+// a list, if the kind has traits and no other capability has that name. A thing
+// without traits gets none.
+func (p *Pass) addTraits(ctx context.Context, things []Thing) error {
+	if p.Kind.traits == nil || !p.Cloud.offers(*p.Kind.traits) {
+		return nil
+	}
+	found, err := p.readContents(ctx, *p.Kind.traits, noTurn)
+	if err != nil {
+		return err
+	}
+	providers := byUUID(found)
+	for _, thing := range things {
+		_, isNamed := thing.Capabilities["traits"]
+		if of := providers[thing.ID]; of != nil && len(of.traits) > 0 && !isNamed {
+			thing.Capabilities["traits"] = asList(of.traits)
+		}
+	}
+	return nil
+}
+
+// noTurn is a run in which no provider has its turn.
+const noTurn = -1
 
 // isTurn reports whether a run reads a provider even without a change.
 func isTurn(uuid string, run int) bool {
@@ -266,13 +310,8 @@ func (p *Pass) refuses(result *Result, present int) bool {
 // trees of the cloud's hosts it deletes the stored providers that no longer
 // exist, within the limits and unless they have allocations or children.
 func (p *Pass) followProviders(ctx context.Context, _ string, result *Result) error {
-	service, err := p.Cloud.serviceOf(ctx, p.Kind)
-	if err != nil {
-		return err
-	}
-	read, err := p.readProviders(ctx, service, func(ctx context.Context, of *readProvider) error {
-		return readContent(ctx, service, of)
-	})
+	p.before.runs++
+	read, err := p.readContents(ctx, p.Kind, p.before.runs)
 	if err != nil {
 		return err
 	}

@@ -352,6 +352,7 @@ func newFake() *fake {
 			"status": status, "migration_type": "resize",
 			"instance_uuid": "server-" + id, "project_id": "p2", "source_compute": "a", "dest_compute": nil})
 	}
+	f.lists["/placement/resource_providers"] = []object{}
 	f.lists[services] = []object{{"binary": "nova-compute", "host": "compute-1", "status": "enabled"}}
 	f.lists[hypervisors] = []object{{"id": "11111111-0000-4000-8000-000000000001",
 		"hypervisor_hostname": "compute-1.example", "hypervisor_type": "QEMU", "state": "up", "status": "enabled",
@@ -624,9 +625,10 @@ func TestAPassWritesEveryKind(t *testing.T) {
 	}
 }
 
-// TestAHostLosesTheCapabilitiesOfAnAggregate takes a host out of aggregates. A
-// capability of an operator stays.
-func TestAHostLosesTheCapabilitiesOfAnAggregate(t *testing.T) {
+// TestAHostLosesCapabilities takes a host out of aggregates, and its traits away.
+// A capability of an operator stays. A provider is read once for the passes over
+// hosts and over providers.
+func TestAHostLosesCapabilities(t *testing.T) {
 	t.Parallel()
 	f := newFake()
 	s := newSyncing(t, f)
@@ -650,6 +652,17 @@ func TestAHostLosesTheCapabilitiesOfAnAggregate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.provide(host, "compute", "", 8, "HW_CPU_X86_VMX", "CUSTOM_FAST")
+	has["own"], has["traits"] = "1", `["CUSTOM_FAST","HW_CPU_X86_VMX"]`
+	check(has, "capabilities.traits")
+	f.asked = nil
+	if result, err := s.pass("providers"); err != nil || result.Created != 1 || slices.ContainsFunc(f.asked,
+		func(one string) bool { return strings.HasPrefix(one, "/placement/resource_providers/") }) {
+		t.Errorf("providers: %+v, %v, asked %v", result, err, f.asked)
+	}
+	f.provide(host, "compute", "", 8)
+	delete(has, "traits")
+	check(has, "capabilities.traits")
 	f.lists[aggregates][2]["hosts"] = []string{"a"}
 	has["own"], has["rack"] = "1", "1"
 	check(has, "capabilities.rack")

@@ -295,6 +295,9 @@ def hypervisor(services, one):
     one = services.ask('GET', NOVA + '/os-hypervisors/' + one, version='compute 2.53')['hypervisor']
     fields = ('hypervisor_type', 'hypervisor_version', 'host_ip', 'state', 'status')
     capabilities = leaves('cpu_info', one['cpu_info'])
+    traits = services.placement('GET', '/resource_providers/%s/traits' % one['id'])['traits']
+    if traits:
+        capabilities['traits'] = compact(sorted(traits))
     values = {}
     for has in services.nova('GET', '/os-aggregates')['aggregates']:
         if one['service']['host'] in has['hosts']:
