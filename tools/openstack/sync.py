@@ -830,6 +830,9 @@ class Change:
             return self.change_reservation(has['hypervisor_hostname'])
         status = 'enabled' if has['status'] == 'disabled' else 'disabled'
         self.services.nova('PUT', '/os-services/' + has['service']['id'], {'status': status})
+        traits = '/resource_providers/%s/traits' % hypervisor
+        wait('%s has the trait of a service that is %s' % (hypervisor, status), lambda: (
+            'COMPUTE_STATUS_DISABLED' in self.services.placement('GET', traits)['traits']) == (status == 'disabled'))
 
     # Placement
 
