@@ -3,6 +3,7 @@ package sync
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -37,8 +38,8 @@ type Kind struct {
 	// that list have the status UNKNOWN, but this list lacks the rows of the cell.
 	witness *Kind
 	// joined are other lists, of any service. join gets the rows of each; a list
-	// has none if the catalogue lacks its service. join returns the function
-	// that adds the rows to the thing of a row.
+	// has none if the catalogue lacks its service, or the service its microversion.
+	// join returns the function that adds the rows to the thing of a row.
 	joined []Kind
 	join   func(joined [][]row) func(thing *Thing, of row)
 	// traits is the list of the providers with the uuids of the things, nil for
@@ -191,6 +192,10 @@ var shareNetworks = Kind{Name: "share_networks", ResourceType: "OS::Manila::Shar
 	lists: []string{"share-networks/detail?all_tenants=1&limit=1000"}, rows: "share_networks",
 	countsRows: true, thing: thingOf("project_id")}
 
+// shareReplicas are the replicas of replicated shares.
+var shareReplicas = Kind{Name: "replicas of shares", lists: []string{"share-replicas?limit=1000"},
+	rows: "share_replicas", countsRows: true}
+
 // migrations are the migrations that may have allocations: a failed migration
 // can keep them, and a finished one waits for a confirmation.
 var migrations = Kind{Name: "migrations", ResourceType: "OS::Nova::Migration", Interval: time.Minute,
@@ -252,13 +257,24 @@ var allKinds = []Kind{
 	shareNetworks,
 	{Name: "share_network_subnets", ResourceType: "OS::Manila::ShareNetworkSubnet", Interval: time.Hour,
 		service: openstack.NewSharedFileSystemV2, microversion: "2.51", of: &shareNetworks,
-		lists: []string{"share-networks/%s/subnets"}, rows: "share_network_subnets", thing: subnetOf},
+		lists: []string{"share-networks/%s/subnets"}, rows: "share_network_subnets", thing: subnetOf,
+		joined: []Kind{
+			{Name: "metadata of subnets", service: openstack.NewSharedFileSystemV2, microversion: "2.78", of: &shareNetworks,
+				lists: []string{"share-networks/%s/subnets"}, rows: "share_network_subnets"},
+		}, join: joinMetadata},
 	{Name: "share_access_rules", ResourceType: "OS::Manila::ShareAccessRule", Interval: time.Hour,
 		service: openstack.NewSharedFileSystemV2, microversion: "2.45", of: &shares,
 		lists: []string{"share-access-rules?share_id=%s"}, rows: "access_list", thing: accessRuleOf},
 	{Name: "share_export_locations", ResourceType: "OS::Manila::ShareExportLocation", Interval: time.Hour,
 		service: openstack.NewSharedFileSystemV2, microversion: "2.14", of: &shares,
-		lists: []string{"shares/%s/export_locations"}, rows: "export_locations", thing: exportLocationOf},
+		lists: []string{"shares/%s/export_locations"}, rows: "export_locations", thing: exportLocationOf,
+		// since 2.47 this list lacks the locations of replicas that are not active
+		joined: []Kind{
+			{Name: "metadata of locations", service: openstack.NewSharedFileSystemV2, microversion: "2.87", of: &shares,
+				lists: []string{"shares/%s/export_locations"}, rows: "export_locations"},
+			{Name: "metadata of locations of replicas", service: openstack.NewSharedFileSystemV2, microversion: "2.87",
+				of: &shareReplicas, lists: []string{"share-replicas/%s/export-locations"}, rows: "export_locations"},
+		}, join: joinMetadata},
 }
 
 // Kinds returns the kinds with these names, or all kinds if there are no names.
@@ -354,6 +370,17 @@ func addAggregates(aggregates []row) func(host *Thing, of row) {
 				host.Capabilities[key] = asList(all)
 			}
 		}
+	}
+}
+
+// joinMetadata returns the function that adds the metadata of joined rows to the
+// thing with the same id. The keys that the thing has stay.
+func joinMetadata(joined [][]row) func(thing *Thing, of row) {
+	rows := lists.ByKey(slices.Concat(joined...), func(one row) string { return one.text("id") })
+	return func(thing *Thing, _ row) {
+		metadata := rows[thing.ID].strings("metadata", map[string]string{})
+		maps.Copy(metadata, thing.Metadata)
+		thing.Metadata = metadata
 	}
 }
 

@@ -137,7 +137,7 @@ func (c *Cloud) readLists(ctx context.Context, service *endpoint, kind Kind,
 }
 
 // readJoined returns the rows of joined lists. A list has none if the catalogue
-// lacks its service.
+// lacks its service, or if the service is too old for its microversion.
 func (c *Cloud) readJoined(ctx context.Context, kinds []Kind) ([][]row, error) {
 	joined := make([][]row, len(kinds))
 	for i, kind := range kinds {
@@ -148,7 +148,7 @@ func (c *Cloud) readJoined(ctx context.Context, kinds []Kind) ([][]row, error) {
 		if err == nil {
 			joined[i], err = readRows(ctx, service, kind, func(int) {})
 		}
-		if err != nil {
+		if err != nil && !gophercloud.ResponseCodeIs(err, http.StatusNotAcceptable) {
 			return nil, err
 		}
 	}

@@ -40,8 +40,10 @@ type fake struct {
 	url   string
 	lists map[string][]object // by path
 	size  int                 // rows of a page; 0 is 3
-	// objects are answers that are no lists, by path.
+	// objects are answers that are no lists, by path, or by path and microversion of
+	// Manila.
 	objects map[string]object
+	manila  int // the newest microversion of Manila after "2."; 0 is 73
 	// owners are the projects of consumers; without one it is blue.
 	owners map[string]string
 	// users are the users of consumers; without one it is ada.
@@ -142,13 +144,17 @@ func (f *fake) start(t testing.TB) *sync.Cloud {
 	return &sync.Cloud{Provider: provider, At: gophercloud.EndpointOpts{Region: "one"}}
 }
 
-// refuses answers a request with an old token, or while the service is busy or strange.
+// refuses answers a request with an old token or a microversion that is too new, or
+// while the service is busy or strange.
 func (f *fake) refuses(w http.ResponseWriter, r *http.Request) bool {
+	minor, _ := strconv.Atoi(strings.TrimPrefix(r.Header.Get(manilaVersion), "2."))
 	switch {
 	case f.isStrange:
 		_, _ = io.WriteString(w, `{"versions": []}`)
 	case r.Header.Get("X-Auth-Token") != fmt.Sprint("token ", f.tokens):
 		w.WriteHeader(http.StatusUnauthorized)
+	case minor > cmp.Or(f.manila, 73):
+		w.WriteHeader(http.StatusNotAcceptable)
 	case f.busy > 0:
 		f.busy--
 		w.Header().Set("Retry-After", cmp.Or(f.later, "0"))
@@ -180,6 +186,9 @@ func (f *fake) list(w http.ResponseWriter, r *http.Request) {
 	}
 	if share := query.Get("share_id"); share != "" {
 		path += " " + share
+	}
+	if newer := path + " " + r.Header.Get(manilaVersion); f.objects[newer] != nil {
+		path = newer
 	}
 	if one := f.objects[path]; one != nil {
 		_ = json.NewEncoder(w).Encode(one)
@@ -246,7 +255,7 @@ func answerOf(at *url.URL, page []object, more bool) object {
 		field = "resource_properties"
 	}
 	answer := object{field: page}
-	if more && path != shares && path != copies && path != networks {
+	if more && path != shares && path != copies && path != networks && path != replicas {
 		query.Set("marker", fmt.Sprint(page[len(page)-1]["id"]))
 		next := "http://inside" + path + "?" + query.Encode()
 		switch field {
@@ -270,7 +279,7 @@ func pageOf(rows []object, size int, path string, query url.Values) (page []obje
 	} else if path == shares {
 		begin, _ = strconv.Atoi(query.Get("offset"))
 		size = 900
-	} else if path == copies || path == networks {
+	} else if path == copies || path == networks || path == replicas {
 		begin, _ = strconv.Atoi(query.Get("offset"))
 	} else if query.Has("marker") {
 		begin = 1 + slices.IndexFunc(rows, func(row object) bool { return row["id"] == query.Get("marker") })
@@ -286,6 +295,8 @@ func pageOf(rows []object, size int, path string, query url.Values) (page []obje
 	return page, len(rows) > size, true
 }
 
+const manilaVersion = "X-OpenStack-Manila-API-Version"
+
 const (
 	flavors     = "/compute/v2.1/flavors/detail"
 	hypervisors = "/compute/v2.1/os-hypervisors/detail"
@@ -300,6 +311,7 @@ const (
 	snapshots   = "/volume/v3/snapshots/detail"
 	copies      = "/share/v2/snapshots/detail"
 	networks    = "/share/v2/share-networks/detail"
+	replicas    = "/share/v2/share-replicas"
 	moves       = "/compute/v2.1/os-migrations"
 	reserved    = "/reservation/v1/os-hosts"
 	properties  = reserved + "/properties"
@@ -1002,7 +1014,8 @@ func TestUnusualValuesAreKept(t *testing.T) {
 }
 
 // TestThingsOfShares syncs the access rules and the export locations of shares, and
-// the subnets of their networks. One share is deleted meanwhile, and then all things.
+// the subnets of their networks. One share is deleted meanwhile. Manila is upgraded,
+// and then all things are deleted.
 func TestThingsOfShares(t *testing.T) {
 	t.Parallel()
 	f := newFake()
@@ -1071,6 +1084,33 @@ func TestThingsOfShares(t *testing.T) {
 		}
 		if stored := s.stored(name); !reflect.DeepEqual(stored, things) {
 			t.Errorf("%s: %v, want %v", name, stored, things)
+		}
+	}
+	f.manila = 87
+	f.lists[replicas] = []object{{"id": "active", "share_id": "share-0002"}, {"id": "other", "share_id": "share-0002"}}
+	for path, answer := range map[string]object{
+		fmt.Sprintf(subnets, "network-0") + " 2.78": {"share_network_subnets": []object{
+			{"id": "subnet-1", "cidr": "10.0.0.0/24", "metadata": object{"team": "red", "cidr": "wide", "share_network": ""}},
+			{"id": "subnet-2", "cidr": nil, "metadata": object{}}}},
+		fmt.Sprintf(paths, "share-0000") + " 2.87": {"export_locations": []object{{"id": "path-1", "path": "10.0.0.1:/one",
+			"preferred": true, "is_admin_only": true, "metadata": object{"fast": "yes", "path": "/mnt"}}}},
+		fmt.Sprintf(paths, "share-0002") + " 2.87":         {"export_locations": []object{}},
+		"/share/v2/share-replicas/active/export-locations": {"export_locations": []object{}},
+		"/share/v2/share-replicas/other/export-locations": {"export_locations": []object{{"id": "path-2",
+			"path": "10.0.0.1:/two", "preferred": false, "is_admin_only": false, "metadata": object{"fast": "no"},
+			"replica_state": "in_sync", "availability_zone": "north"}}},
+	} {
+		f.objects[path] = answer
+	}
+	want["share_network_subnets"]["subnet-1"]["metadata"].(map[string]string)["team"] = "red"
+	want["share_export_locations"]["path-1"]["metadata"].(map[string]string)["fast"] = "yes"
+	want["share_export_locations"]["path-2"]["metadata"].(map[string]string)["fast"] = "no"
+	for name, things := range want {
+		if result, err := s.pass(name); err != nil || result.Updated+result.Unchanged != 2 {
+			t.Errorf("%s of a newer Manila: %+v, %v", name, result, err)
+		}
+		if stored := s.stored(name); !reflect.DeepEqual(stored, things) {
+			t.Errorf("%s of a newer Manila: %v, want %v", name, stored, things)
 		}
 	}
 	f.objects = nil
