@@ -153,7 +153,7 @@ func (p *position) at(text string) string {
 
 // authorized adds a token and the highest position to every request, and an
 // idempotency key to mutations. It records the Retry-After of responses. A
-// redirect to another host does not get the token. With an invalid address,
+// redirect to another host, or from https to http, does not get the token. With an invalid address,
 // every request fails.
 type authorized struct {
 	token    string
@@ -172,7 +172,10 @@ func (a authorized) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := redirect(request); err != nil {
 		return nil, err
 	}
-	if at, err := url.Parse(a.endpoint); err == nil && a.token != "" && request.URL.Hostname() == at.Hostname() {
+	at, err := url.Parse(a.endpoint)
+	isSafe := err == nil && request.URL.Hostname() == at.Hostname() &&
+		(request.URL.Scheme == at.Scheme || request.URL.Scheme == "https")
+	if isSafe && a.token != "" {
 		request.Header.Set("Authorization", "Bearer "+a.token)
 	}
 	if key, ok := request.Context().Value(idempotencyKey{}).(string); ok {

@@ -298,7 +298,8 @@ func TestHTTPClient(t *testing.T) {
 }
 
 // TestRedirectsKeepTheToken checks that a redirect gets the token on the same
-// host only, and that a page is no answer.
+// host only and never without TLS that the first request had, and that a page is
+// no answer.
 func TestRedirectsKeepTheToken(t *testing.T) {
 	t.Parallel()
 	var given []string
@@ -307,15 +308,21 @@ func TestRedirectsKeepTheToken(t *testing.T) {
 		_, _ = io.WriteString(w, "<html>Sign in</html>")
 	}))
 	t.Cleanup(target.Close)
-	for _, to := range []string{target.URL, strings.Replace(target.URL, "127.0.0.1", "localhost", 1)} {
-		server := httptest.NewServer(http.RedirectHandler(to, http.StatusTemporaryRedirect))
-		_, err := client.ReadViewer(t.Context(), client.New(server.URL, client.WithToken("secret")))
+	otherHost := strings.Replace(target.URL, "127.0.0.1", "localhost", 1)
+	for i, to := range []string{target.URL, otherHost, target.URL} {
+		start := httptest.NewServer
+		if i == 2 {
+			start = httptest.NewTLSServer
+		}
+		server := start(http.RedirectHandler(to, http.StatusTemporaryRedirect))
+		_, err := client.ReadViewer(t.Context(), client.New(server.URL, client.WithToken("secret"),
+			client.WithHTTPClient(server.Client())))
 		if err == nil || !strings.HasPrefix(err.Error(), "the answer is not from a Cadastre server: ") {
 			t.Error(err)
 		}
 		server.Close()
 	}
-	if !slices.Equal(given, []string{"Bearer secret", ""}) {
+	if !slices.Equal(given, []string{"Bearer secret", "", ""}) {
 		t.Errorf("the targets got the tokens %q", given)
 	}
 }
