@@ -3,6 +3,8 @@ package placement_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/cadastre-dev/cadastre/placement"
@@ -67,10 +69,15 @@ func TestUsedDevicesLeaveTheRest(t *testing.T) {
 	}
 }
 
-// TestPoliciesTakeFewSteps spreads over a level below all devices, and places a
-// consumer on each host.
+// TestPoliciesTakeFewSteps spreads over a level below all devices, places a
+// consumer on each host, and spreads over racks that are full most of the time.
 func TestPoliciesTakeFewSteps(t *testing.T) {
 	t.Parallel()
+	racked, racks := flatCloud(1000), []string{numbered(0), numbered(1), numbered(2), numbered(3)}
+	slices.SortFunc(racked, func(a, b Provider) int { return strings.Compare(a.UUID, b.UUID) })
+	for i := range racked {
+		racked[i].Aggregates = racks[i/250 : i/250+1]
+	}
 	for _, of := range []struct {
 		hosts []Provider
 		Placing
@@ -80,6 +87,8 @@ func TestPoliciesTakeFewSteps(t *testing.T) {
 			Policy: &Policy{Spread: &ZoneSpread{Level: new(2), MaxSkew: 1}}}, 100},
 		{flatCloud(1000), Placing{Request: Request{Unsuffixed: threeClasses(1)}, Consumers: make([]NewConsumer, 1000),
 			Policy: &Policy{Hosts: DistinctHosts}}, 20_000},
+		{racked, Placing{Request: Request{Unsuffixed: threeClasses(1)}, Consumers: make([]NewConsumer, 1000),
+			Policy: &Policy{Spread: &ZoneSpread{Aggregates: racks, MaxSkew: 1}}}, 20_000},
 	} {
 		choices, err := of.Choose(NewWorld(cloudNames, of.hosts), 0, nil)
 		if err != nil || choices.Steps > of.most {

@@ -191,25 +191,30 @@ func (t *Tally) allowsHost(root int32) bool {
 	return true
 }
 
-// mayTake reports whether the policy may allow a candidate on a root. Unless zones
-// are providers of a level, the policy then allows every candidate there.
-func (t *Tally) mayTake(root int32) bool {
-	if !t.allowsHost(root) {
-		return false
+// never is the zone of a root that a tally does not allow any more.
+const never = -1
+
+// refuses reports whether the policy allows no candidate on a root, until a zone
+// is open or, if that is never, for good. Unless zones are providers of a level,
+// the policy otherwise allows every candidate there. A nil tally refuses none.
+func (t *Tally) refuses(root int32) (zone int, isRefused bool) {
+	switch {
+	case t == nil:
+		return never, false
+	case !t.allowsHost(root):
+		return never, true
+	case t.zones == nil:
+		return never, false
+	case t.isByLevel() && *t.zones.spread.Level > 0:
+		return never, !t.zones.roots.has(root)
 	}
-	if t.zones == nil {
-		return true
-	}
-	if t.isByLevel() && *t.zones.spread.Level > 0 {
-		return t.zones.roots.has(root)
-	}
-	isIn := false
-	for zone := range t.zones.of(root) {
-		if isIn = true; !t.isOpen(zone) {
-			return false
+	zone = never
+	for zone = range t.zones.of(root) {
+		if !t.isOpen(zone) {
+			return zone, true
 		}
 	}
-	return isIn
+	return zone, zone == never
 }
 
 // mayServe reports whether a provider may serve one more consumer: with zones

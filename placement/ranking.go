@@ -79,9 +79,10 @@ type ranking struct {
 	hashes []uint64
 	share  float64
 
-	// Parked are the roots whose host a tally does not allow. It never allows them
-	// again, so they stay out of the heap until there is another tally.
-	parked   []scoredRoot
+	// Parked are the roots that a tally does not allow, by Tally.refuses. They stay
+	// out of roots until there is another tally, and count again once their zone is
+	// open.
+	parked   map[int]*rootHeap
 	parkedBy *Tally
 
 	chunks []weak.Pointer[chunk[*node]]
@@ -286,22 +287,47 @@ func (k *ranking) unpark(tally *Tally) {
 	if tally == k.parkedBy {
 		return
 	}
-	for _, root := range slices.Backward(k.parked) {
-		if math.IsNaN(k.scores[root.id]) {
-			k.push(root.id, root.score)
+	for _, roots := range k.parked {
+		for _, root := range *roots {
+			if k.scores[root.id] == root.score {
+				k.push(root.id, root.score)
+			}
 		}
 	}
-	k.parked, k.parkedBy = k.parked[:0], tally
+	k.parked, k.parkedBy = map[int]*rootHeap{}, tally
 }
 
-// refuse parks a root that was taken from the heap, or adds it to refused if the
-// tally may allow it later.
-func (k *ranking) refuse(root scoredRoot, tally *Tally, refused []scoredRoot) []scoredRoot {
-	if tally.allowsHost(root.id) {
-		return append(refused, root)
+func (k *ranking) park(zone int, root scoredRoot) {
+	if k.parked[zone] == nil {
+		k.parked[zone] = new(rootHeap)
 	}
-	k.scores[root.id], k.parked = math.NaN(), append(k.parked, root)
-	return refused
+	heap.Push(k.parked[zone], root)
+}
+
+// open returns the heaps of the roots that a tally may allow.
+func (k *ranking) open(tally *Tally) []*rootHeap {
+	heaps := []*rootHeap{&k.roots}
+	for zone, roots := range k.parked {
+		if zone != never && len(*roots) > 0 && tally.isOpen(zone) {
+			heaps = append(heaps, roots)
+		}
+	}
+	return heaps
+}
+
+// pop takes the first root from heaps that are open.
+func (k *ranking) pop(heaps []*rootHeap) (root scoredRoot, ok bool) {
+	k.fill()
+	var first *rootHeap
+	for _, roots := range heaps {
+		if len(*roots) > 0 && (first == nil || (*roots)[0].isBefore(&(*first)[0])) {
+			first = roots
+		}
+	}
+	if first == nil {
+		return root, false
+	}
+	return heap.Pop(first).(scoredRoot), true
 }
 
 // best returns the first candidate that the tally allows, and its root. A nil
@@ -325,13 +351,17 @@ func (k *ranking) best(s *search, tally *Tally) (candidate *Candidate, of scored
 		candidate = &found
 		return false
 	}
-	for k.fill() && s.err == nil {
-		root := heap.Pop(&k.roots).(scoredRoot)
+	heaps := k.open(tally)
+	for s.err == nil {
+		root, ok := k.pop(heaps)
+		if !ok {
+			break
+		}
 		if k.scores[root.id] != root.score {
 			continue
 		}
-		if tally != nil && !tally.mayTake(root.id) {
-			refused = k.refuse(root, tally, refused)
+		if zone, isRefused := tally.refuses(root.id); isRefused {
+			k.park(zone, root)
 			s.step(1)
 			continue
 		}

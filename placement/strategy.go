@@ -89,17 +89,20 @@ func (st *strategy) scored(score float64, seq, id int32) scoredRoot {
 	return root
 }
 
+func (a *scoredRoot) isBefore(b *scoredRoot) bool {
+	if a.preferred != b.preferred {
+		return a.preferred > b.preferred
+	}
+	return a.score < b.score || a.score == b.score && a.seq < b.seq
+}
+
 // rootHeap is a heap of roots, the first in the order on top.
 type rootHeap []scoredRoot
 
 func (h rootHeap) Len() int { return len(h) }
 
 func (h rootHeap) Less(i, j int) bool {
-	a, b := &h[i], &h[j]
-	if a.preferred != b.preferred {
-		return a.preferred > b.preferred
-	}
-	return a.score < b.score || a.score == b.score && a.seq < b.seq
+	return h[i].isBefore(&h[j])
 }
 
 func (h rootHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
