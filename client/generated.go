@@ -1232,7 +1232,7 @@ const (
 	ConstraintKindOneRoot ConstraintKind = "ONE_ROOT"
 	// The providers of the unsuffixed group together have its required traits.
 	ConstraintKindRequiredTogether ConstraintKind = "REQUIRED_TOGETHER"
-	// The remaining providers fit together: policy, subtrees, sums of amounts, traits.
+	// The remaining providers fit together: `groupPolicy`, subtrees, sums of amounts, traits. With the path `policy`: by the policy of `place`.
 	ConstraintKindCombination ConstraintKind = "COMBINATION"
 )
 

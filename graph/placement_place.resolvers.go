@@ -15,7 +15,7 @@ func (r *mutationResolver) Place(ctx context.Context, input model.PlaceInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return model.PlacedIn(full, &placing.Request, placedResults(ctx, &placing.Request, outcomes)), nil
+	return model.PlacedIn(full, &placing, placedResults(ctx, &placing.Request, outcomes)), nil
 }
 
 func (r *placePayloadResolver) Explain(ctx context.Context, obj *model.PlacePayload) (*model.CandidateExplanation, error) {

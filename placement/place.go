@@ -121,6 +121,18 @@ func (p *Placing) addSpares(choices *Choices, c *chooser, n int, w *World) (err 
 	return err
 }
 
+// Explain explains why nothing fits a consumer of the placing in a world. The
+// last step is the policy's if it alone refuses the remaining providers.
+func (p *Placing) Explain(w *World) Explanation {
+	e := Explain(w, &p.Request)
+	if last := len(e.Steps) - 1; p.Policy != nil && last >= 0 && e.Steps[last].Remaining > 0 {
+		left := e.Steps[last].Remaining
+		e.Steps = append(e.Steps, ExplanationStep{Kind: ConstraintCombination, Path: "policy",
+			Constraint: "policy", Eliminated: left})
+	}
+	return e
+}
+
 // Taking returns the world after candidates were claimed, one after the other.
 // The versions of the providers stay, so that later states from the database
 // replace the providers.

@@ -270,6 +270,7 @@ func comparePolicy(t *testing.T, p *Placing, at []Provider, choices *Choices) {
 				choice, chosen(allowed), p.Policy, r, at)
 		}
 		if choice == nil {
+			checkExplained(t, p, o, choices.After)
 			continue
 		}
 		got := chosen([]Candidate{*choice})
@@ -294,6 +295,20 @@ func comparePolicy(t *testing.T, p *Placing, at []Provider, choices *Choices) {
 		on = before
 	}
 	compareSpares(t, p, newOracle(at), on, choices)
+}
+
+// checkExplained checks that the last step of an explanation leaves no provider,
+// and names the policy if the request alone has a candidate.
+func checkExplained(t *testing.T, p *Placing, o *oracle, w *World) {
+	t.Helper()
+	r, steps := p.Request, p.Explain(w).Steps
+	r.Order = DepthFirst
+	isFirstOf := slices.ContainsFunc(append(r.Groups, r.Unsuffixed), func(g Group) bool { return len(g.FirstOf) > 0 })
+	last := steps[len(steps)-1]
+	if isOfPolicy := last.Path == "policy"; last.Remaining != 0 ||
+		!isFirstOf && isOfPolicy != (len(o.firstOf(&r)) > 0) {
+		t.Fatalf("order %d: %+v\n%+v\n%+v", p.Request.Order, steps, p.Policy, p.Request)
+	}
 }
 
 // compareSpares checks that spare candidates fit, and may go next to consumers.

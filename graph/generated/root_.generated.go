@@ -4355,7 +4355,7 @@ enum ConstraintKind {
   ONE_ROOT
   "The providers of the unsuffixed group together have its required traits."
   REQUIRED_TOGETHER
-  "The remaining providers fit together: policy, subtrees, sums of amounts, traits."
+  "The remaining providers fit together: ` + "`" + `groupPolicy` + "`" + `, subtrees, sums of amounts, traits. With the path ` + "`" + `policy` + "`" + `: by the policy of ` + "`" + `place` + "`" + `."
   COMBINATION
 }
 

@@ -193,12 +193,12 @@ type PlacePayload struct {
 // PlacedIn returns the payload of outcomes. World is the world that had no room
 // for a consumer, or nil if there was room. It is searched again only if the
 // explanation is selected.
-func PlacedIn(world *placement.World, request *placement.Request, results []*PlaceResult) *PlacePayload {
+func PlacedIn(world *placement.World, placing *placement.Placing, results []*PlaceResult) *PlacePayload {
 	return &PlacePayload{results, sync.OnceValue(func() *CandidateExplanation {
 		if world == nil {
 			return nil
 		}
-		return explanationIn(world, request)
+		return explanationOf(world, placing.Explain(world))
 	})}
 }
 

@@ -71,7 +71,7 @@ func (s *PlacementStore) keepRefusals(ctx context.Context, input *placement.Plac
 		}
 		if !of.Problems[0].IsLimit && full != nil {
 			if !explained.Explained {
-				explained = explanationToKeep(placement.Explain(full, &input.Request))
+				explained = explanationToKeep(input.Explain(full))
 			}
 			of.Explained, of.Considered, of.Steps, of.Nearest = true,
 				explained.Considered, explained.Steps, explained.Nearest
