@@ -40,9 +40,9 @@ func (r *Resolver) placingOf(ctx context.Context, input *model.PlaceInput) (plac
 		}
 	}
 	if len(problems) > 0 {
-		problems = append(problems, r.Store.CheckPlacing(&placing)...)
+		return placing, r.Store.CheckPlacing(ctx, &placing, problems)
 	}
-	return placing, problems.Err()
+	return placing, nil
 }
 
 func askedBy(of *model.PlacementRequestInput) *model.CandidatesAsked {

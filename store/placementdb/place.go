@@ -50,14 +50,7 @@ func (s *PlacementStore) Place(ctx context.Context, input placement.Placing,
 	if _, err := access.ViewerFrom(ctx).Authorize("place"); err != nil {
 		return nil, nil, err
 	}
-	problems := s.CheckPlacing(&input)
-	if len(problems) > 0 { // perhaps another server has just created the names
-		if err := s.ShowWorld(ctx, nil); err != nil {
-			return nil, nil, err
-		}
-		problems = s.CheckPlacing(&input)
-	}
-	if err := problems.Err(); err != nil {
+	if err := s.CheckPlacing(ctx, &input, nil); err != nil {
 		return nil, nil, err
 	}
 	p := &place{store: s, input: &input, isDone: s.IsDone(ctx), beyondLimits: mayExceedLimits(ctx, "place")}
@@ -100,9 +93,21 @@ func (p *place) end(ctx context.Context, dryRun bool) {
 	}
 }
 
-// CheckPlacing returns the problems of a placing, each at its path in the
-// input. Place refuses them, too.
-func (s *PlacementStore) CheckPlacing(input *placement.Placing) problem.Problems {
+// CheckPlacing refuses other problems and the problems of a placing, each at its
+// path in the input. Before that, it reads the commits of other servers, which
+// may have just created the names. Place refuses the problems, too.
+func (s *PlacementStore) CheckPlacing(ctx context.Context, input *placement.Placing, others problem.Problems) error {
+	problems := s.problemsOfPlacing(input)
+	if len(problems) > 0 {
+		if err := s.ShowWorld(ctx, nil); err != nil {
+			return err
+		}
+		problems = s.problemsOfPlacing(input)
+	}
+	return append(others, problems...).Err()
+}
+
+func (s *PlacementStore) problemsOfPlacing(input *placement.Placing) problem.Problems {
 	problems := problemsOf(input.Validate("input"))
 	for _, one := range s.CheckRequest(s.cache.World(), &input.Request) {
 		if strings.HasPrefix(one.Field, "shapes") || strings.HasPrefix(one.Field, "preferences") {

@@ -346,6 +346,10 @@ func TestAPlaceKnowsOtherServers(t *testing.T) {
 				t.Fatal(err)
 			}
 			p.Request.Preferences = []placement.Preference{{Trait: trait, Weight: 1}}
+			other := problem.Problems{{Field: "input.request.hosts", Message: "is wrong"}}
+			if err := servers[1].CheckPlacing(storetest.AsAdmin(), &p, other); err.Error() != other.Err().Error() {
+				t.Errorf("round %d: %v", round, err)
+			}
 		}
 		outcomes, _, err := servers[1].Place(storetest.AsAdmin(), p, round%3 == 0)
 		if err != nil || outcomes[0].Row.Held[0].Provider != host {
