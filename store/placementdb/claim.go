@@ -108,7 +108,7 @@ type ConsumerOutcome = sqldb.RowOutcome[placement.Consumer]
 // not queued and has a separate transaction.
 func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 	// check here, since claims of several viewers share a transaction
-	if err := s.checkSeen(ctx, w.mutation, w.concerned); err != nil {
+	if err := s.checkSeen(ctx, nil, w.mutation, w.concerned); err != nil {
 		return err
 	}
 	if sqldb.IsDryRun(ctx) {
@@ -129,16 +129,29 @@ func (s *PlacementStore) claim(ctx context.Context, w *waitingClaim) error {
 
 // checkSeen authorizes a viewer. It refuses a mutation that concerns consumers of
 // other projects if the viewer does not see them: a policy can permit single fields.
-func (s *PlacementStore) checkSeen(ctx context.Context, mutation string, of concerned) error {
+// It judges the locked consumers of a transaction, or before the locks if c is nil:
+// other claims may create a consumer, or change its project, until it is locked.
+func (s *PlacementStore) checkSeen(ctx context.Context, c *claimTx, mutation string, of concerned) error {
 	viewer, err := access.ViewerFrom(ctx).Authorize(mutation)
 	if viewer = viewer.At(""); err != nil || viewer.May(access.RulePlacementWrite) || visible.SeesEveryConsumer(ctx) {
 		return err
 	}
-	hidden, err := sqldb.Column[string](ctx, s.DB, s.Pool, `SELECT uuid FROM consumers WHERE project_id <> $2 AND `+
+	uuids, on := slices.Concat(of.consumers, of.peers), sqldb.Conn(s.Pool)
+	if c != nil {
+		on = c
+	}
+	hidden, err := sqldb.Column[string](ctx, s.DB, on, `SELECT uuid FROM consumers WHERE project_id <> $2 AND `+
 		s.Listed("uuid", "$1", "text")+` ORDER BY uuid LIMIT 1`,
-		sqldb.JSONOf(slices.Concat(of.consumers, of.peers)), viewer.ProjectID)
+		sqldb.JSONOf(uuids), viewer.ProjectID)
 	if err != nil {
 		return fmt.Errorf("look for consumers of other projects: %w", err)
+	}
+	if c != nil { // earlier claims of the transaction have written only the ledger
+		for _, uuid := range uuids {
+			if is := c.ledger.Consumer(uuid); is.Generation != 0 && is.ProjectID != viewer.ProjectID {
+				hidden = append(hidden, uuid)
+			}
+		}
 	}
 	if len(hidden) > 0 {
 		return problem.Refuse(problem.ErrNotFound, "consumer %s does not exist", hidden[0])
@@ -201,7 +214,9 @@ func (s *PlacementStore) judgeAll(c *claimTx, claims []*waitingClaim, world *pla
 			}
 		}
 		before := s.contentsOf(c, w.concerned.consumers)
-		w.err = w.judge(c)
+		if w.err = s.checkSeen(w.ctx, c, w.mutation, w.concerned); w.err == nil {
+			w.err = w.judge(c)
+		}
 		isMisled = isMisled || w.choose != nil && (w.err != nil || w.isMisleading)
 		if w.err != nil {
 			continue

@@ -39,9 +39,6 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
 	if err := problemsOf(confirmation.Validate("input")).Err(); err != nil {
 		return nil, err
 	}
-	if err := s.checkSeen(ctx, "confirmAllocations", concerned{consumers: confirmation.Consumers}); err != nil {
-		return nil, err
-	}
 	var consumers []*placement.Consumer
 	err := s.Write(ctx, "confirmAllocations", func(tx *sqldb.Tx) error {
 		c := &claimTx{Tx: tx, consumers: map[string]*consumerRow{}, now: s.Now()}
@@ -50,6 +47,9 @@ func (s *PlacementStore) ConfirmAllocations(ctx context.Context,
 			return err
 		}
 		c.ledger = placement.NewLedger(inLedger, nil)
+		if err := s.checkSeen(ctx, c, c.Mutation, concerned{consumers: confirmation.Consumers}); err != nil {
+			return err
+		}
 		before := s.contentsOf(c, confirmation.Consumers)
 		if refusals := c.ledger.Confirm(&confirmation, "input"); len(refusals) > 0 {
 			return refusalOf(s.cache.World(), refusals)

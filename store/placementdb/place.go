@@ -156,7 +156,7 @@ func (p *place) decide(ctx context.Context, dryRun bool) error {
 		concerned: concerned{consumers: uuids, fresh: true, holds: p.input.HoldFor != nil,
 			projects: lists.Map(p.input.Consumers, func(c placement.NewConsumer) string { return c.ProjectID })}}
 	w.concerned.peers, w.concerned.groups = p.peersConcerned()
-	if err := p.store.checkSeen(ctx, w.mutation, w.concerned); err != nil {
+	if err := p.store.checkSeen(ctx, nil, w.mutation, w.concerned); err != nil {
 		return err
 	}
 	if err := p.seePeers(ctx); err != nil {
@@ -363,6 +363,9 @@ func (s *PlacementStore) tryClaim(ctx context.Context, w *waitingClaim) error {
 	}
 	err := s.Write(sqldb.DryRun(ctx, true), w.mutation, func(tx *sqldb.Tx) error {
 		c, err := s.lockForClaim(ctx, tx, w.concerned)
+		if err == nil {
+			err = s.checkSeen(ctx, c, w.mutation, w.concerned)
+		}
 		if err != nil {
 			return err
 		}

@@ -20,9 +20,6 @@ func (s *PlacementStore) Reshape(ctx context.Context,
 	if err := problemsOf(reshape.Validate("input")).Err(); err != nil {
 		return nil, nil, nil, err
 	}
-	if err := s.checkSeen(ctx, "reshape", concernedBy(reshape.Consumers)); err != nil {
-		return nil, nil, nil, err
-	}
 	reshape.BeyondLimits = mayExceedLimits(ctx, "reshape")
 	var providers []*placement.Provider
 	var consumers []*placement.Consumer
@@ -59,6 +56,9 @@ func (s *PlacementStore) applyReshape(ctx context.Context, tx *sqldb.Tx,
 	}
 	of.classes = lists.Without(of.classes, names)
 	c, err := s.lockForClaim(ctx, tx, of)
+	if err == nil {
+		err = s.checkSeen(ctx, c, c.Mutation, of)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

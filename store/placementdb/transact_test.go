@@ -3,12 +3,15 @@ package placementdb_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"testing"
 	"time"
 
+	"github.com/cadastre-dev/cadastre/access"
 	"github.com/cadastre-dev/cadastre/internal/patience"
 	"github.com/cadastre-dev/cadastre/metadef"
 	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/problem"
 	"github.com/cadastre-dev/cadastre/store"
 	"github.com/cadastre-dev/cadastre/store/storetest"
 )
@@ -133,4 +136,62 @@ func worldAtOnce(s *store.Store) (*placement.World, error) {
 	ctx, reading := s.WithReading(storetest.AsAdmin(), store.AtOnce)
 	defer reading.End()
 	return s.World(ctx)
+}
+
+// TestAConsumerThatIsHiddenMeanwhileStays lets members claim a consumer of their
+// project while a transaction moves it to another project.
+func TestAConsumerThatIsHiddenMeanwhileStays(t *testing.T) {
+	t.Parallel()
+	url := storetest.PostgresDatabase(t)
+	s := storetest.Open(t, url)
+	host, consumer := storetest.UUID(1), storetest.UUID(2)
+	storetest.RoomyProvider(t, s, host)
+	if _, err := s.SetAllocations(storetest.AsAdmin(), claimOne(host, consumer)); err != nil {
+		t.Fatal(err)
+	}
+	for field, write := range map[string]func(context.Context) error{
+		"deleteAllocations": func(ctx context.Context) error { _, err := s.DeleteAllocations(ctx, consumer); return err },
+		"confirmAllocations": func(ctx context.Context) error {
+			_, err := s.ConfirmAllocations(ctx, placement.Confirmation{Consumers: []string{consumer}})
+			return err
+		},
+		"reshape": func(ctx context.Context) error {
+			_, _, _, err := s.Reshape(ctx, placement.Reshape{
+				Inventories: []placement.ProviderInventories{{Provider: host}},
+				Consumers:   []placement.ConsumerClaim{{UUID: consumer, ProjectID: "p", UserID: "u"}}})
+			return err
+		},
+	} {
+		policy, err := access.NewPolicy(map[string][]string{field: {access.RoleMember}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := storetest.Database(t, url)
+		tx, err := db.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.Exec(`UPDATE consumers SET project_id = 'q'`); err != nil {
+			t.Fatal(err)
+		}
+		answers := make(chan error, 1)
+		go func() {
+			answers <- write(access.WithViewer(context.Background(), access.Viewer{UserID: "u", ProjectID: "p",
+				Roles: []string{access.RoleMember}}.WithPolicy(policy)))
+		}()
+		storetest.Within(t, 5*time.Second, "waiting for the consumer", func() (waits bool) {
+			err := tx.QueryRow(`SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+				WHERE wait_event_type = 'Lock' AND datname = current_database())`).Scan(&waits)
+			return err == nil && waits
+		})
+		if err := tx.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-answers; !errors.Is(err, problem.ErrNotFound) {
+			t.Errorf("%s: %v", field, err)
+		}
+		if _, err := db.Exec(`UPDATE consumers SET project_id = 'p'`); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
