@@ -193,7 +193,7 @@ var auditedMutations = []audited{
 		refused: `projectId: "demo", limits: [{resourceClass: "NONE", limit: 1}]`,
 		payload: "limits { limit }", changed: "LIMIT demo"},
 	{field: "place", accepted: `consumers: [{uuid: "` + placedConsumer +
-		`", projectId: "demo", userId: "u"}], holdFor: 86400, request: {resources: [{resourceClass: "VCPU", amount: 1}]}`,
+		`", projectId: "demo", userId: "u"}], holdFor: 86400, request: {forbidden: ["CUSTOM_U"], resources: [{resourceClass: "VCPU", amount: 1}]}`,
 		refused: `consumers: [{uuid: "` + placedConsumer +
 			`", projectId: "demo", userId: "u"}], request: {resources: [{resourceClass: "NONE", amount: 1}]}`,
 		changed: "CONSUMER " + placedConsumer, again: "-"},

@@ -53,6 +53,8 @@ func TestEveryMutationIsMadeOnce(t *testing.T) {
 		known, id := len(events(t, ask)), ""
 		schema := servers[0].Schema()
 		admin := access.WithViewer(context.Background(), viewers["admin"])
+		type request struct{ field, key, query string }
+		var asked []request
 		for i, m := range auditedMutations {
 			of := schema.Types[schema.Mutation.Fields.ForName(m.field).Type.Name()]
 			query := "mutation { " + m.field + "(input: {" + strings.ReplaceAll(m.accepted, "$id", id) + "}) { " +
@@ -61,6 +63,9 @@ func TestEveryMutationIsMadeOnce(t *testing.T) {
 			first := onceText(t, asOnce(admin, servers[0], key, query, nil))
 			if strings.Contains(first, `"code":`) && m.field != "importNamespaces" {
 				t.Errorf("%s: %s", m.field, first)
+			}
+			if m.field != "importNamespaces" {
+				asked = append(asked, request{m.field, key, query})
 			}
 			after := len(events(t, ask))
 			if after == known {
@@ -79,6 +84,12 @@ func TestEveryMutationIsMadeOnce(t *testing.T) {
 					cmp.Or(shownAgain[m.field], `{ viewer { id } }`))); found != nil {
 					id = found[1]
 				}
+			}
+		}
+		for _, of := range asked { // much that they name is deleted now
+			again := onceText(t, asOnce(admin, servers[0], of.key, of.query, nil))
+			if strings.Contains(again, `"path":["`+of.field+`"]`) {
+				t.Errorf("%s later: %s", of.field, again)
 			}
 		}
 	})

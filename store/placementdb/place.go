@@ -95,8 +95,12 @@ func (p *place) end(ctx context.Context, dryRun bool) {
 
 // CheckPlacing refuses other problems and the problems of a placing, each at its
 // path in the input. Before that, it reads the commits of other servers, which
-// may have just created the names. Place refuses the problems, too.
+// may have just created the names. Place refuses the problems, too. The retry of a
+// stored request has no problems: its names may have been deleted since.
 func (s *PlacementStore) CheckPlacing(ctx context.Context, input *placement.Placing, others problem.Problems) error {
+	if s.IsDone(ctx) {
+		return nil
+	}
 	problems := s.problemsOfPlacing(input)
 	if len(problems) > 0 {
 		if err := s.ShowWorld(ctx, nil); err != nil {
