@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cadastre-dev/cadastre/graph/dataloader"
@@ -41,6 +42,14 @@ func (r *consumerResolver) Mappings(ctx context.Context, obj *model.Consumer) ([
 
 func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*resource.Resource, error) {
 	return resourceOfConsumer.Load(ctx, r.Store, obj)
+}
+
+func (r *drainMoveResolver) Consumer(ctx context.Context, obj *model.DrainMove) (*model.Consumer, error) {
+	return movedConsumer.Load(ctx, r.Store, obj)
+}
+
+func (r *drainPlanResolver) Explain(ctx context.Context, obj *model.DrainPlan) (*model.CandidateExplanation, error) {
+	return explained(ctx, obj.Explanation()), nil
 }
 
 func (r *explanationStepResolver) Path(ctx context.Context, obj *placement.ExplanationStep) (*string, error) {
@@ -202,6 +211,40 @@ func (r *mutationResolver) Reshape(ctx context.Context, input placement.Reshape)
 	return payload, nil
 }
 
+func (r *mutationResolver) SetLimits(ctx context.Context, input placement.ProjectLimits) (*model.SetLimitsPayload, error) {
+	limits, err := r.Store.SetLimits(store.DryRun(ctx, input.DryRun), input)
+	return &model.SetLimitsPayload{Limits: limits}, err
+}
+
+func (r *mutationResolver) ApplyPlan(ctx context.Context, input placement.PlannedMoves) (*model.ApplyPlanPayload, error) {
+	moves, err := r.Store.ApplyPlan(ctx, input)
+	return &model.ApplyPlanPayload{Results: appliedMoves(ctx, moves)}, err
+}
+
+func (r *mutationResolver) Place(ctx context.Context, input model.PlaceInput) (*model.PlacePayload, error) {
+	placing, err := r.placingOf(ctx, &input)
+	if err != nil {
+		return nil, err
+	}
+	outcomes, full, err := r.Store.Place(ctx, placing, input.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	return model.PlacedIn(full, &placing, placedResults(ctx, &placing.Request, outcomes)), nil
+}
+
+func (r *placePayloadResolver) Explain(ctx context.Context, obj *model.PlacePayload) (*model.CandidateExplanation, error) {
+	return explained(ctx, obj.Explanation()), nil
+}
+
+func (r *placeRefusalResolver) Explain(ctx context.Context, obj *model.PlaceRefusal) (*model.CandidateExplanation, error) {
+	world, err := r.Store.World(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return explained(ctx, obj.Explanation(world)), nil
+}
+
 func (r *queryResolver) ResourceProviders(ctx context.Context, filter *model.ResourceProviderFilter, orderBy *model.ResourceProviderOrder, first *int, after *string, last *int, before *string) (*model.Connection[model.ResourceProvider], error) {
 	wanted, problems, err := r.wantedProviders(ctx, "filter", filter)
 	if err != nil {
@@ -276,6 +319,81 @@ func (r *queryResolver) ResourceClasses(ctx context.Context, filter *placement.R
 		func(ctx context.Context) (int, error) { return r.Store.CountResourceClasses(ctx, wanted) })
 }
 
+func (r *queryResolver) Capacity(ctx context.Context, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
+	return r.capacities(ctx, nil, filter, groupBy, resourceClasses, model.PageRequest(first, after, last, before))
+}
+
+func (r *queryResolver) DrainPlan(ctx context.Context, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error) {
+	return r.drainPlan(ctx, nil,
+		&placement.Draining{Providers: providers, Strategy: strategy, Seed: seed, MovesPerHost: movesPerHost})
+}
+
+func (r *queryResolver) Fits(ctx context.Context, request model.PlacementRequestInput) (*placement.Fit, error) {
+	return r.fitsOne(ctx, nil, &request)
+}
+
+func (r *queryResolver) CapacityFor(ctx context.Context, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
+	return r.fitsOfAll(ctx, nil, requests)
+}
+
+func (r *queryResolver) FitsTogether(ctx context.Context, requests []*model.MixedRequestInput) (*placement.Mix, error) {
+	return r.fitsTogether(ctx, nil, requests)
+}
+
+func (r *queryResolver) CapacityHistory(ctx context.Context, groupBy placement.CapacityHistoryGrouping, bucket placement.CapacityBucketSize, filter *placement.CapacityHistoryFilter, first *int, after *string, last *int, before *string) (*model.CapacityBucketConnection, error) {
+	query := placement.HistoryQuery{By: groupBy, Bucket: bucket, CapacityHistoryFilter: valueOf(filter)}
+	return r.history(ctx, query, model.PageRequest(first, after, last, before))
+}
+
+func (r *queryResolver) Limits(ctx context.Context, projectID string) ([]*placement.Limit, error) {
+	return r.Store.Limits(ctx, projectID)
+}
+
+func (r *queryResolver) LastRefusal(ctx context.Context, consumer string) (*model.PlaceRefusal, error) {
+	refusal, err := r.Store.LastRefusal(ctx, consumer)
+	if err != nil || refusal == nil {
+		return nil, err
+	}
+	return &model.PlaceRefusal{Consumer: refusal.Consumer, ProjectID: refusal.ProjectID, RefusedAt: refusal.RefusedAt,
+		Errors: rowErrors(refusal.Problems), Explained: refusal.Explanation}, nil
+}
+
+func (r *queryResolver) RebalancePlan(ctx context.Context, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
+	return r.rebalancePlan(ctx, nil, requests,
+		&placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
+}
+
+func (r *queryResolver) PlacementRequest(ctx context.Context, resource string) (*model.PlacementRequest, error) {
+	return lookUp(ctx, resource, func(ctx context.Context, uuid string) (*model.PlacementRequest, error) {
+		world, err := r.Store.World(ctx)
+		if err != nil {
+			return nil, err
+		}
+		of, err := r.Store.ResourceByUUID(ctx, uuid)
+		if err != nil {
+			return nil, err
+		}
+		judged, err := requestsOf(ctx, r.Store, world, []int64{of.ID})
+		return cmp.Or(judged[0].of[of.ID], judged[1].of[of.ID]), err
+	})
+}
+
+func (r *queryResolver) Survives(ctx context.Context, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, first *int, after *string, last *int, before *string) (*model.FailureConnection, error) {
+	return r.survival(ctx, nil, by, capability, filter, model.PageRequest(first, after, last, before))
+}
+
+func (r *queryResolver) WhatIf(ctx context.Context, changes []*placement.WhatIfChange) (*model.WhatIf, error) {
+	foreseen, err := r.Store.WhatIf(ctx, model.Values(changes))
+	if err != nil {
+		return nil, err
+	}
+	return &model.WhatIf{Foreseen: foreseen}, nil
+}
+
+func (r *rebalanceMoveResolver) Consumer(ctx context.Context, obj *model.RebalanceMove) (*model.Consumer, error) {
+	return rebalancedConsumer.Load(ctx, r.Store, obj)
+}
+
 func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
 	return providerOfResource.Load(ctx, r.Store, obj)
 }
@@ -287,6 +405,30 @@ func (r *resourceResolver) Consumer(ctx context.Context, obj *resource.Resource)
 func (r *resourceResolver) Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error) {
 	allocations, err := allocationsOfResource.Load(ctx, r.Store, obj)
 	return orEmpty(allocations), err
+}
+
+func (r *resourceResolver) Fits(ctx context.Context, obj *resource.Resource) (*placement.Fit, error) {
+	found, err := fitsOfResource.Load(ctx, r.Store, obj)
+	if err != nil {
+		return nil, err
+	}
+	return found.fit, found.err
+}
+
+func (r *resourceResolver) AllocationCandidates(ctx context.Context, obj *resource.Resource, orderBy placement.CandidateOrder, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	position, limit, problems := candidateCursor(first, after)
+	if !distinct.Allows(alternatives) {
+		problems.Add("alternatives", placement.AlternativesRule)
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	found, err := candidatesOfResource.Load(ctx, r.Store, obj,
+		candidatePage{orderBy, distinct, alternatives, position, limit})
+	if err != nil {
+		return nil, err
+	}
+	return found.connection, found.err
 }
 
 func (r *resourceClassResolver) ID(ctx context.Context, obj *placement.ResourceClass) (string, error) {
@@ -304,4 +446,51 @@ func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.Reso
 
 func (r *traitResolver) ID(ctx context.Context, obj *placement.Trait) (string, error) {
 	return page.Key("Trait", obj.Name), nil
+}
+
+func (r *unplacedConsumerResolver) Consumer(ctx context.Context, obj *placement.Unplaced) (*model.Consumer, error) {
+	return unplacedConsumer.Load(ctx, r.Store, obj)
+}
+
+func (r *whatIfResolver) AllocationCandidates(ctx context.Context, obj *model.WhatIf, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {
+	asked := candidatesAsked(resources, requiredAll, requiredAny, requiredAnySets, forbidden, memberOf, inTree,
+		firstOf, groups, groupPolicy, sameSubtree, rootRequired, rootForbidden, tolerates, hosts)
+	return r.candidates(ctx, obj.World,
+		distinctIn(inOrder(*asked, preferences, orderBy, seed, shapes), distinct, alternatives), first, after)
+}
+
+func (r *whatIfResolver) Capacity(ctx context.Context, obj *model.WhatIf, filter *model.ResourceProviderFilter, groupBy placement.CapacityGrouping, resourceClasses []string, first *int, after *string, last *int, before *string) (*model.CapacityConnection, error) {
+	return r.capacities(ctx, obj.World, filter, groupBy, resourceClasses, model.PageRequest(first, after, last, before))
+}
+
+func (r *whatIfResolver) Fits(ctx context.Context, obj *model.WhatIf, request model.PlacementRequestInput) (*placement.Fit, error) {
+	return r.fitsOne(ctx, obj.World, &request)
+}
+
+func (r *whatIfResolver) CapacityFor(ctx context.Context, obj *model.WhatIf, requests []*model.PlacementRequestInput) ([]*placement.Fit, error) {
+	return r.fitsOfAll(ctx, obj.World, requests)
+}
+
+func (r *whatIfResolver) FitsTogether(ctx context.Context, obj *model.WhatIf, requests []*model.MixedRequestInput) (*placement.Mix, error) {
+	return r.fitsTogether(ctx, obj.World, requests)
+}
+
+func (r *whatIfResolver) Survives(ctx context.Context, obj *model.WhatIf, by placement.FailureGrouping, capability *string, filter *model.ResourceProviderFilter, first *int, after *string, last *int, before *string) (*model.FailureConnection, error) {
+	return r.survival(ctx, obj.Foreseen, by, capability, filter, model.PageRequest(first, after, last, before))
+}
+
+func (r *whatIfResolver) DrainPlan(ctx context.Context, obj *model.WhatIf, providers []string, strategy placement.CandidateOrder, seed int, movesPerHost int) (*model.DrainPlan, error) {
+	return r.drainPlan(ctx, obj.Foreseen,
+		&placement.Draining{Providers: providers, Strategy: strategy, Seed: seed, MovesPerHost: movesPerHost})
+}
+
+func (r *whatIfResolver) RebalancePlan(ctx context.Context, obj *model.WhatIf, requests []*model.MixedRequestInput, providers []string, strategy placement.CandidateOrder, seed int, maxMoves int) (*model.RebalancePlan, error) {
+	return r.rebalancePlan(ctx, obj.Foreseen, requests,
+		&placement.Rebalancing{Providers: providers, Strategy: strategy, Seed: seed, MaxMoves: maxMoves})
+}
+
+func (r *whatIfResolver) Diff(ctx context.Context, obj *model.WhatIf, groupBy placement.CapacityGrouping) ([]*model.CapacityDifference, error) {
+	differences := obj.Difference(groupBy, maxDifferences)
+	dataloader.RegisterLater(ctx, func() []*model.ResourceProvider { return model.DifferenceRoots(differences) })
+	return differences, nil
 }

@@ -15,6 +15,17 @@ func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.Me
 	return definitionsOfItem.Load(ctx, r.Store, obj)
 }
 
+func (r *metadataProblemResolver) Rule(ctx context.Context, obj *resource.MetadataProblem) (model.ViolationRule, error) {
+	return model.RuleOf(&obj.Violation), nil
+}
+
+func (r *metadataProblemCountResolver) Rule(ctx context.Context, obj *resource.ProblemCount) (*model.ViolationRule, error) {
+	if obj.Rule == nil {
+		return nil, nil
+	}
+	return new(model.RuleOf(&metadef.Violation{Rule: *obj.Rule})), nil
+}
+
 func (r *mutationResolver) CreateResource(ctx context.Context, input resource.Input) (*model.CreateResourcePayload, error) {
 	resource, err := r.Store.CreateResource(ctx, input)
 	return &model.CreateResourcePayload{Resource: registered(ctx, resource)}, err
@@ -119,6 +130,12 @@ func (r *queryResolver) MetadataKeys(ctx context.Context, filter *resource.Filte
 
 func (r *queryResolver) ExplainResources(ctx context.Context, filter resource.Filter) (*resource.Explanation, error) {
 	return r.Store.ExplainResources(ctx, filter)
+}
+
+func (r *queryResolver) MetadataProblems(ctx context.Context, filter *model.MetadataProblemFilter, first int, after *string, scan int) (*model.MetadataProblemConnection, error) {
+	found, err := r.Store.MetadataProblems(ctx,
+		resource.ProblemScan{Filter: model.ProblemFilterOf(filter), First: first, Scan: scan, After: after})
+	return connectProblems(ctx, found), err
 }
 
 func (r *resourceResolver) Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/99designs/gqlgen/api"
 	"github.com/99designs/gqlgen/codegen/config"
+	"github.com/99designs/gqlgen/plugin/resolvergen"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 	check("remove what was generated before", removeWriters(cfg))
 	check("merge the schema", writeMerged(sources))
 	check("generate the client", writeClient())
-	check("generate", api.Generate(cfg, api.AddPlugin(writers{}), api.AddPlugin(resolverTypes{})))
+	check("generate", api.Generate(cfg, api.AddPlugin(writers{}), api.ReplacePlugin(resolvers{&resolvergen.Plugin{}})))
 }
 
 // check ends the program if a step has failed.
