@@ -11,17 +11,9 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
-	return typeOfCapability.Load(ctx, r.Store, obj)
-}
-
 func (r *capabilityResolver) Values(ctx context.Context, obj *resource.Capability, startsWith *string, first *int, after *string, last *int, before *string) (*model.Connection[resource.CapabilityValue], error) {
 	return valuesOfCapability.connect(ctx, r.Store, obj, valueOf(startsWith),
 		model.PageRequest(first, after, last, before))
-}
-
-func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
-	return countOfCapability.Load(ctx, r.Store, obj)
 }
 
 func (r *capabilityValueResolver) ID(ctx context.Context, obj *resource.CapabilityValue) (string, error) {
@@ -57,10 +49,6 @@ func (r *mutationResolver) DeleteCapability(ctx context.Context, input model.Del
 	dataloader.Register(ctx, deletion.Removed...)
 	return &model.DeleteCapabilityPayload{Capability: deletion.Capability, Removed: deletion.Removed,
 		RemovedCount: deletion.RemovedCount}, nil
-}
-
-func (r *removedCapabilityResolver) Resource(ctx context.Context, obj *resource.RemovedCapability) (*resource.Resource, error) {
-	return resourceOfRemoved.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceResolver) Capabilities(ctx context.Context, obj *resource.Resource, includePrivate *bool) ([]*resource.ResourceCapability, error) {

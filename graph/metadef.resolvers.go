@@ -31,10 +31,6 @@ func (r *defaultsResultResolver) Errors(ctx context.Context, obj *resource.Defau
 	return rowErrors(obj.Problems), nil
 }
 
-func (r *metadataItemResolver) DerivedFrom(ctx context.Context, obj *resource.MetadataItem) (*metadef.Namespace, error) {
-	return derivationOfItem.Load(ctx, r.Store, obj)
-}
-
 func (r *mutationResolver) SetDefaults(ctx context.Context, input metadef.DefaultsChange) (*model.SetDefaultsPayload, error) {
 	namespace, err := r.Store.SetDefaults(ctx, input)
 	return &model.SetDefaultsPayload{Namespace: registered(ctx, namespace)}, err
@@ -272,10 +268,6 @@ func (r *namespaceResolver) Object(ctx context.Context, obj *metadef.Namespace, 
 	return named(objects, name, func(o *metadef.ObjectDefinition) string { return o.Name }), nil
 }
 
-func (r *namespaceResolver) Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error) {
-	return tagsOfNamespace.Load(ctx, r.Store, obj)
-}
-
 func (r *namespaceResolver) Tag(ctx context.Context, obj *metadef.Namespace, name string) (*metadef.Tag, error) {
 	tags, err := r.Tags(ctx, obj)
 	if err != nil {
@@ -326,29 +318,9 @@ func (r *namespaceResolver) ResourceTypeAssociations(ctx context.Context, obj *m
 	return orEmpty(wanted.Of(obj.Name, associations)), err
 }
 
-func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {
-	return membersOfNamespace.Load(ctx, r.Store, obj)
-}
-
-func (r *namespaceResolver) Defaults(ctx context.Context, obj *metadef.Namespace) ([]*metadef.DefaultRule, error) {
-	return defaultsOfNamespace.Load(ctx, r.Store, obj)
-}
-
 func (r *objectDefinitionResolver) Properties(ctx context.Context, obj *metadef.ObjectDefinition) ([]*metadef.PropertyDefinition, error) {
 	properties, err := propertiesOfObject.Load(ctx, r.Store, obj)
 	return orEmpty(metadef.PropertiesOfObject(obj, properties)), err
-}
-
-func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
-	return namespaceOfObject.Load(ctx, r.Store, obj)
-}
-
-func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
-	return namespaceOfProperty.Load(ctx, r.Store, obj)
-}
-
-func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
-	return objectOfProperty.Load(ctx, r.Store, obj)
 }
 
 func (r *queryResolver) Namespaces(ctx context.Context, filter *metadef.NamespaceFilter, orderBy *model.NamespaceOrder, first *int, after *string, last *int, before *string) (*model.Connection[metadef.Namespace], error) {
@@ -416,29 +388,9 @@ func (r *resourceTypeResolver) Associations(ctx context.Context, obj *metadef.Re
 	return associationsOfType.connect(ctx, r.Store, obj, valueOf(filter), model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
-	return typeOfAssociation.Load(ctx, r.Store, obj)
-}
-
-func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
-	return namespaceOfAssociation.Load(ctx, r.Store, obj)
-}
-
-func (r *tagResolver) Parent(ctx context.Context, obj *metadef.Tag) (*metadef.Tag, error) {
-	return parentOfTag.Load(ctx, r.Store, obj)
-}
-
-func (r *tagResolver) Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
-	return childrenOfTag.Load(ctx, r.Store, obj)
-}
-
 func (r *tagResolver) Descendants(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
 	tags, err := tagsBesideTag.Load(ctx, r.Store, obj)
 	return metadef.DescendantsOf(obj, tags), err
-}
-
-func (r *tagResolver) Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error) {
-	return namespaceOfTag.Load(ctx, r.Store, obj)
 }
 
 func (r *tagResolver) ResourceCount(ctx context.Context, obj *metadef.Tag) (*int, error) {

@@ -17,35 +17,15 @@ func (r *allocationResolver) ID(ctx context.Context, obj *placement.Allocation) 
 	return page.Key("Allocation", obj.Consumer, obj.Provider, obj.ResourceClass), nil
 }
 
-func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error) {
-	return providerOfAllocation.Load(ctx, r.Store, obj)
-}
-
-func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Allocation) (*model.Consumer, error) {
-	return consumerOfAllocation.Load(ctx, r.Store, obj)
-}
-
 func (r *allocationCandidateConnectionResolver) Explain(ctx context.Context, obj *model.AllocationCandidateConnection) (*model.CandidateExplanation, error) {
 	explanation := obj.Explanation()
 	dataloader.Register(ctx, obj.Nearest()...)
 	return explanation, nil
 }
 
-func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer) ([]*placement.Allocation, error) {
-	return allocationsOfConsumer.Load(ctx, r.Store, obj)
-}
-
 func (r *consumerResolver) Mappings(ctx context.Context, obj *model.Consumer) ([]*model.GroupMapping, error) {
 	mappings, err := mappingsOfConsumer.Load(ctx, r.Store, obj, dataloader.None{})
 	return orEmpty(mappings), err
-}
-
-func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*resource.Resource, error) {
-	return resourceOfConsumer.Load(ctx, r.Store, obj)
-}
-
-func (r *drainMoveResolver) Consumer(ctx context.Context, obj *model.DrainMove) (*model.Consumer, error) {
-	return movedConsumer.Load(ctx, r.Store, obj)
 }
 
 func (r *drainPlanResolver) Explain(ctx context.Context, obj *model.DrainPlan) (*model.CandidateExplanation, error) {
@@ -390,18 +370,6 @@ func (r *queryResolver) WhatIf(ctx context.Context, changes []*placement.WhatIfC
 	return &model.WhatIf{Foreseen: foreseen}, nil
 }
 
-func (r *rebalanceMoveResolver) Consumer(ctx context.Context, obj *model.RebalanceMove) (*model.Consumer, error) {
-	return rebalancedConsumer.Load(ctx, r.Store, obj)
-}
-
-func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
-	return providerOfResource.Load(ctx, r.Store, obj)
-}
-
-func (r *resourceResolver) Consumer(ctx context.Context, obj *resource.Resource) (*model.Consumer, error) {
-	return consumerOfResource.Load(ctx, r.Store, obj)
-}
-
 func (r *resourceResolver) Allocations(ctx context.Context, obj *resource.Resource) ([]*placement.Allocation, error) {
 	allocations, err := allocationsOfResource.Load(ctx, r.Store, obj)
 	return orEmpty(allocations), err
@@ -440,16 +408,8 @@ func (r *resourceProviderResolver) Allocations(ctx context.Context, obj *model.R
 		model.PageRequest(first, after, last, before))
 }
 
-func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
-	return resourceOfProvider.Load(ctx, r.Store, obj)
-}
-
 func (r *traitResolver) ID(ctx context.Context, obj *placement.Trait) (string, error) {
 	return page.Key("Trait", obj.Name), nil
-}
-
-func (r *unplacedConsumerResolver) Consumer(ctx context.Context, obj *placement.Unplaced) (*model.Consumer, error) {
-	return unplacedConsumer.Load(ctx, r.Store, obj)
 }
 
 func (r *whatIfResolver) AllocationCandidates(ctx context.Context, obj *model.WhatIf, resources []*placement.Amount, requiredAll []string, requiredAny []string, requiredAnySets []*placement.TraitSet, forbidden []string, memberOf []*placement.AggregateFilter, inTree *string, firstOf []*placement.Alternative, groups []*placement.Group, groupPolicy placement.GroupPolicy, sameSubtree []*placement.Subtree, rootRequired []string, rootForbidden []string, tolerates []string, hosts *resource.Filter, preferences []*model.PreferenceInput, orderBy placement.CandidateOrder, seed int, shapes []*placement.Shape, distinct placement.CandidateDistinct, alternatives int, first *int, after *string) (*model.AllocationCandidateConnection, error) {

@@ -3,12 +3,27 @@
 package graph
 
 import (
+	"context"
+
 	"github.com/cadastre-dev/cadastre/graph/generated"
+	"github.com/cadastre-dev/cadastre/graph/model"
+	"github.com/cadastre-dev/cadastre/metadef"
+	"github.com/cadastre-dev/cadastre/origin"
+	"github.com/cadastre-dev/cadastre/placement"
+	"github.com/cadastre-dev/cadastre/resource"
 )
 
 func (r *Resolver) Allocation() generated.AllocationResolver { return &allocationResolver{r} }
 
 type allocationResolver struct{ *Resolver }
+
+func (r *allocationResolver) Provider(ctx context.Context, obj *placement.Allocation) (*model.ResourceProvider, error) {
+	return providerOfAllocation.Load(ctx, r.Store, obj)
+}
+
+func (r *allocationResolver) Consumer(ctx context.Context, obj *placement.Allocation) (*model.Consumer, error) {
+	return consumerOfAllocation.Load(ctx, r.Store, obj)
+}
 
 func (r *Resolver) AllocationCandidateConnection() generated.AllocationCandidateConnectionResolver {
 	return &allocationCandidateConnectionResolver{r}
@@ -36,6 +51,14 @@ func (r *Resolver) Capability() generated.CapabilityResolver { return &capabilit
 
 type capabilityResolver struct{ *Resolver }
 
+func (r *capabilityResolver) ResourceType(ctx context.Context, obj *resource.Capability) (*metadef.ResourceType, error) {
+	return typeOfCapability.Load(ctx, r.Store, obj)
+}
+
+func (r *capabilityResolver) ValueCount(ctx context.Context, obj *resource.Capability) (int, error) {
+	return countOfCapability.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) CapabilityValue() generated.CapabilityValueResolver {
 	return &capabilityValueResolver{r}
 }
@@ -52,6 +75,14 @@ func (r *Resolver) Consumer() generated.ConsumerResolver { return &consumerResol
 
 type consumerResolver struct{ *Resolver }
 
+func (r *consumerResolver) Allocations(ctx context.Context, obj *model.Consumer) ([]*placement.Allocation, error) {
+	return allocationsOfConsumer.Load(ctx, r.Store, obj)
+}
+
+func (r *consumerResolver) Resource(ctx context.Context, obj *model.Consumer) (*resource.Resource, error) {
+	return resourceOfConsumer.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) ConsumerChange() generated.ConsumerChangeResolver {
 	return &consumerChangeResolver{r}
 }
@@ -67,6 +98,10 @@ type defaultsResultResolver struct{ *Resolver }
 func (r *Resolver) DrainMove() generated.DrainMoveResolver { return &drainMoveResolver{r} }
 
 type drainMoveResolver struct{ *Resolver }
+
+func (r *drainMoveResolver) Consumer(ctx context.Context, obj *model.DrainMove) (*model.Consumer, error) {
+	return movedConsumer.Load(ctx, r.Store, obj)
+}
 
 func (r *Resolver) DrainPlan() generated.DrainPlanResolver { return &drainPlanResolver{r} }
 
@@ -85,6 +120,14 @@ type inventoryResolver struct{ *Resolver }
 func (r *Resolver) MetadataItem() generated.MetadataItemResolver { return &metadataItemResolver{r} }
 
 type metadataItemResolver struct{ *Resolver }
+
+func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
+	return definitionsOfItem.Load(ctx, r.Store, obj)
+}
+
+func (r *metadataItemResolver) DerivedFrom(ctx context.Context, obj *resource.MetadataItem) (*metadef.Namespace, error) {
+	return derivationOfItem.Load(ctx, r.Store, obj)
+}
 
 func (r *Resolver) MetadataProblem() generated.MetadataProblemResolver {
 	return &metadataProblemResolver{r}
@@ -106,6 +149,18 @@ func (r *Resolver) Namespace() generated.NamespaceResolver { return &namespaceRe
 
 type namespaceResolver struct{ *Resolver }
 
+func (r *namespaceResolver) Tags(ctx context.Context, obj *metadef.Namespace) ([]*metadef.Tag, error) {
+	return tagsOfNamespace.Load(ctx, r.Store, obj)
+}
+
+func (r *namespaceResolver) Members(ctx context.Context, obj *metadef.Namespace) ([]*metadef.NamespaceMember, error) {
+	return membersOfNamespace.Load(ctx, r.Store, obj)
+}
+
+func (r *namespaceResolver) Defaults(ctx context.Context, obj *metadef.Namespace) ([]*metadef.DefaultRule, error) {
+	return defaultsOfNamespace.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) NamespaceChange() generated.NamespaceChangeResolver {
 	return &namespaceChangeResolver{r}
 }
@@ -124,6 +179,10 @@ func (r *Resolver) ObjectDefinition() generated.ObjectDefinitionResolver {
 
 type objectDefinitionResolver struct{ *Resolver }
 
+func (r *objectDefinitionResolver) Namespace(ctx context.Context, obj *metadef.ObjectDefinition) (*metadef.Namespace, error) {
+	return namespaceOfObject.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) PlacePayload() generated.PlacePayloadResolver { return &placePayloadResolver{r} }
 
 type placePayloadResolver struct{ *Resolver }
@@ -138,6 +197,14 @@ func (r *Resolver) PropertyDefinition() generated.PropertyDefinitionResolver {
 
 type propertyDefinitionResolver struct{ *Resolver }
 
+func (r *propertyDefinitionResolver) Namespace(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.Namespace, error) {
+	return namespaceOfProperty.Load(ctx, r.Store, obj)
+}
+
+func (r *propertyDefinitionResolver) Object(ctx context.Context, obj *metadef.PropertyDefinition) (*metadef.ObjectDefinition, error) {
+	return objectOfProperty.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) Query() generated.QueryResolver { return &queryResolver{r} }
 
 type queryResolver struct{ *Resolver }
@@ -146,15 +213,47 @@ func (r *Resolver) RebalanceMove() generated.RebalanceMoveResolver { return &reb
 
 type rebalanceMoveResolver struct{ *Resolver }
 
+func (r *rebalanceMoveResolver) Consumer(ctx context.Context, obj *model.RebalanceMove) (*model.Consumer, error) {
+	return rebalancedConsumer.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) RemovedCapability() generated.RemovedCapabilityResolver {
 	return &removedCapabilityResolver{r}
 }
 
 type removedCapabilityResolver struct{ *Resolver }
 
+func (r *removedCapabilityResolver) Resource(ctx context.Context, obj *resource.RemovedCapability) (*resource.Resource, error) {
+	return resourceOfRemoved.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) Resource() generated.ResourceResolver { return &resourceResolver{r} }
 
 type resourceResolver struct{ *Resolver }
+
+func (r *resourceResolver) Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error) {
+	return typeOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) Parent(ctx context.Context, obj *resource.Resource) (*resource.Resource, error) {
+	return parentOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error) {
+	return reportOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) Provider(ctx context.Context, obj *resource.Resource) (*model.ResourceProvider, error) {
+	return providerOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) Consumer(ctx context.Context, obj *resource.Resource) (*model.Consumer, error) {
+	return consumerOfResource.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceResolver) Origin(ctx context.Context, obj *resource.Resource) (*origin.Origin, error) {
+	return originOfResource.Load(ctx, r.Store, obj)
+}
 
 func (r *Resolver) ResourceCapability() generated.ResourceCapabilityResolver {
 	return &resourceCapabilityResolver{r}
@@ -184,6 +283,10 @@ func (r *Resolver) ResourceProvider() generated.ResourceProviderResolver {
 
 type resourceProviderResolver struct{ *Resolver }
 
+func (r *resourceProviderResolver) Resource(ctx context.Context, obj *model.ResourceProvider) (*resource.Resource, error) {
+	return resourceOfProvider.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) ResourceProviderChange() generated.ResourceProviderChangeResolver {
 	return &resourceProviderChangeResolver{r}
 }
@@ -200,6 +303,14 @@ func (r *Resolver) ResourceTypeAssociation() generated.ResourceTypeAssociationRe
 
 type resourceTypeAssociationResolver struct{ *Resolver }
 
+func (r *resourceTypeAssociationResolver) ResourceType(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.ResourceType, error) {
+	return typeOfAssociation.Load(ctx, r.Store, obj)
+}
+
+func (r *resourceTypeAssociationResolver) Namespace(ctx context.Context, obj *metadef.ResourceTypeAssociation) (*metadef.Namespace, error) {
+	return namespaceOfAssociation.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) Subscription() generated.SubscriptionResolver { return &subscriptionResolver{r} }
 
 type subscriptionResolver struct{ *Resolver }
@@ -214,6 +325,18 @@ func (r *Resolver) Tag() generated.TagResolver { return &tagResolver{r} }
 
 type tagResolver struct{ *Resolver }
 
+func (r *tagResolver) Parent(ctx context.Context, obj *metadef.Tag) (*metadef.Tag, error) {
+	return parentOfTag.Load(ctx, r.Store, obj)
+}
+
+func (r *tagResolver) Children(ctx context.Context, obj *metadef.Tag) ([]*metadef.Tag, error) {
+	return childrenOfTag.Load(ctx, r.Store, obj)
+}
+
+func (r *tagResolver) Namespace(ctx context.Context, obj *metadef.Tag) (*metadef.Namespace, error) {
+	return namespaceOfTag.Load(ctx, r.Store, obj)
+}
+
 func (r *Resolver) Trait() generated.TraitResolver { return &traitResolver{r} }
 
 type traitResolver struct{ *Resolver }
@@ -223,6 +346,10 @@ func (r *Resolver) UnplacedConsumer() generated.UnplacedConsumerResolver {
 }
 
 type unplacedConsumerResolver struct{ *Resolver }
+
+func (r *unplacedConsumerResolver) Consumer(ctx context.Context, obj *placement.Unplaced) (*model.Consumer, error) {
+	return unplacedConsumer.Load(ctx, r.Store, obj)
+}
 
 func (r *Resolver) Viewer() generated.ViewerResolver { return &viewerResolver{r} }
 

@@ -11,10 +11,6 @@ import (
 	"github.com/cadastre-dev/cadastre/text"
 )
 
-func (r *metadataItemResolver) Definitions(ctx context.Context, obj *resource.MetadataItem) ([]*metadef.PropertyDefinition, error) {
-	return definitionsOfItem.Load(ctx, r.Store, obj)
-}
-
 func (r *metadataProblemResolver) Rule(ctx context.Context, obj *resource.MetadataProblem) (model.ViolationRule, error) {
 	return model.RuleOf(&obj.Violation), nil
 }
@@ -138,14 +134,6 @@ func (r *queryResolver) MetadataProblems(ctx context.Context, filter *model.Meta
 	return connectProblems(ctx, found), err
 }
 
-func (r *resourceResolver) Type(ctx context.Context, obj *resource.Resource) (*metadef.ResourceType, error) {
-	return typeOfResource.Load(ctx, r.Store, obj)
-}
-
-func (r *resourceResolver) Parent(ctx context.Context, obj *resource.Resource) (*resource.Resource, error) {
-	return parentOfResource.Load(ctx, r.Store, obj)
-}
-
 func (r *resourceResolver) Children(ctx context.Context, obj *resource.Resource, filter *resource.Filter, orderBy *model.ResourceOrder, first *int, after *string, last *int, before *string) (*model.ResourceConnection, error) {
 	return childrenOfResource.connect(ctx, r.Store, obj, filter, orderBy, model.PageRequest(first, after, last, before))
 }
@@ -160,10 +148,6 @@ func (r *resourceResolver) MetadataItem(ctx context.Context, obj *resource.Resou
 	}
 	items, err := r.Metadata(ctx, obj, []string{key})
 	return named(items, key, func(item *resource.MetadataItem) string { return item.Key }), err
-}
-
-func (r *resourceResolver) MetadataReport(ctx context.Context, obj *resource.Resource) (*metadef.MetadataReport, error) {
-	return reportOfResource.Load(ctx, r.Store, obj)
 }
 
 func (r *resourceResolver) Tags(ctx context.Context, obj *resource.Resource) ([]string, error) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cadastre-dev/cadastre/graph/model"
 	"github.com/cadastre-dev/cadastre/origin"
-	"github.com/cadastre-dev/cadastre/resource"
 )
 
 func (r *mutationResolver) SyncResources(ctx context.Context, input origin.Page) (*origin.Counts, error) {
@@ -27,8 +26,4 @@ func (r *mutationResolver) EndSync(ctx context.Context, input model.EndSyncInput
 
 func (r *queryResolver) Syncs(ctx context.Context) ([]*origin.State, error) {
 	return r.Store.Syncs(ctx)
-}
-
-func (r *resourceResolver) Origin(ctx context.Context, obj *resource.Resource) (*origin.Origin, error) {
-	return originOfResource.Load(ctx, r.Store, obj)
 }
