@@ -181,15 +181,16 @@ func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent
 	return standing.CheckManage(tx.Mutation)
 }
 
-// mayOwnNamespaces refuses a viewer who may not manage the namespaces of their
-// own project. field is the field of Mutation that the error names.
-func (s *MetadefStore) mayOwnNamespaces(ctx context.Context, field string) error {
+// checkOwn checks the viewer's standing at the namespaces of their own project.
+// field is the field of Mutation that the error names.
+func (s *MetadefStore) checkOwn(ctx context.Context, field string,
+	check func(metadef.NamespaceStanding, string) error) error {
 	viewer, err := access.ViewerFrom(ctx).Authorize(field)
 	if err != nil {
 		return err
 	}
-	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID,
-		OwnerWrites: s.options.OwnerWrites}.CheckManage(field)
+	return check(metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID,
+		OwnerWrites: s.options.OwnerWrites}, field)
 }
 
 // standingIn returns the viewer's standing in a namespace. It refuses a viewer

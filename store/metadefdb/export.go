@@ -113,7 +113,7 @@ const unloadedAtOnce = 50
 // returns a report on each chosen namespace, and on each name without one.
 func (s *MetadefStore) UnloadNamespaces(ctx context.Context,
 	request metadef.UnloadRequest) ([]*metadef.UnloadReport, error) {
-	if err := s.mayOwnNamespaces(ctx, "unloadNamespaces"); err != nil {
+	if err := s.checkOwn(ctx, "unloadNamespaces", metadef.NamespaceStanding.CheckManage); err != nil {
 		return nil, err
 	}
 	if err := s.CheckNames(ctx, request.Check("input"), request.Mentions("input")...); err != nil && !s.IsDone(ctx) {

@@ -28,11 +28,11 @@ import (
 func (s *MetadefStore) ImportNamespaces(ctx context.Context,
 	request metadef.ImportRequest) ([]*metadef.ImportReport, error) {
 	total := len(request.Documents)
-	may := s.mayImport
+	check := metadef.NamespaceStanding.CheckImport
 	if total == 0 { // there is no namespace that the viewer could edit
-		may = s.mayOwnNamespaces
+		check = metadef.NamespaceStanding.CheckManage
 	}
-	if err := may(ctx, "importNamespaces"); err != nil {
+	if err := s.checkOwn(ctx, "importNamespaces", check); err != nil {
 		return nil, err
 	}
 	if err := metadef.MayImportFrom(access.ViewerFrom(ctx), request.Origin); err != nil {
@@ -72,17 +72,6 @@ func (s *MetadefStore) ImportNamespaces(ctx context.Context,
 }
 
 func documentPath(n int) string { return problem.Index("documents", n) }
-
-// mayImport refuses a viewer who may import nothing. field is the field of
-// Mutation that the error names.
-func (s *MetadefStore) mayImport(ctx context.Context, field string) error {
-	viewer, err := access.ViewerFrom(ctx).Authorize(field)
-	if err != nil {
-		return err
-	}
-	return metadef.NamespaceStanding{Viewer: viewer, Owner: viewer.ProjectID,
-		OwnerWrites: s.options.OwnerWrites}.CheckImport(field)
-}
 
 // importing is an import of documents that has begun.
 type importing struct {
@@ -256,7 +245,7 @@ func isOfTheDatabase(refusal *problem.Refusal) bool {
 func (s *MetadefStore) importInto(ctx context.Context, tx *sqldb.Tx, document *metadef.Document,
 	request metadef.ImportRequest) (metadef.ImportPlan, error) {
 	// Viewers who may not create namespaces must not learn of invisible ones.
-	mayCreate := s.mayOwnNamespaces(ctx, "importNamespaces")
+	mayCreate := s.checkOwn(ctx, "importNamespaces", metadef.NamespaceStanding.CheckManage)
 	seen := func(*entsql.Selector) {}
 	if mayCreate != nil {
 		seen = visible.Namespaces(ctx)

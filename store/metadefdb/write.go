@@ -45,7 +45,7 @@ func (s *MetadefStore) CreateNamespaceOf(ctx context.Context, document *metadef.
 // mayCreate refuses a viewer who may not create a namespace for an owner; nil
 // is the viewer's project.
 func (s *MetadefStore) mayCreate(ctx context.Context, owner *string) error {
-	return cmp.Or(s.mayOwnNamespaces(ctx, "createNamespace"), mayGive(ctx, owner))
+	return cmp.Or(s.checkOwn(ctx, "createNamespace", metadef.NamespaceStanding.CheckManage), mayGive(ctx, owner))
 }
 
 // mayGive refuses a viewer who may not make a project the owner of a namespace; nil
