@@ -132,10 +132,7 @@ func (s *MetadefStore) DisassociateResourceType(ctx context.Context, ref metadef
 	}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		_, current, err := findAssociation(ctx, tx, row, ref)
-		if err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(err, e.admit(row)); err != nil {
 			return nil, err
 		}
 		deleted = AssociationNoun(current)

@@ -32,10 +32,7 @@ func (s *MetadefStore) CreateObject(ctx context.Context,
 		if err := s.checkCount("objects", there+1); err != nil {
 			return nil, err
 		}
-		if err := s.checkObjectQuota(ctx, tx, row.ID, defined, 0); err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(s.checkObjectQuota(ctx, tx, row.ID, defined, 0), e.admit(row)); err != nil {
 			return nil, err
 		}
 		last, err := tx.ObjectDefinition.Query().Where(objectdefinition.NamespaceID(row.ID)).
@@ -144,10 +141,7 @@ func (s *MetadefStore) DeleteObject(ctx context.Context, namespace, name string,
 	e := edit{mutation: "deleteObject", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		current, err := findObject(ctx, tx, row, name, "input.name")
-		if err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(err, e.admit(row)); err != nil {
 			return nil, err
 		}
 		rows, err := container{namespace: row, object: current}.properties(tx).

@@ -108,10 +108,7 @@ func (s *MetadefStore) DeleteProperty(ctx context.Context, namespace string, obj
 	e := edit{mutation: "deleteProperty", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		within, current, err := findProperty(ctx, tx, row, object, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(err, e.admit(row)); err != nil {
 			return nil, err
 		}
 		property = within.noun(current)

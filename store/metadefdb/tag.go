@@ -1,6 +1,7 @@
 package metadefdb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -211,10 +212,7 @@ func (s *MetadefStore) DeleteTag(ctx context.Context, namespace, name string,
 	e := edit{mutation: "deleteTag", namespace: namespace, revision: revision, deletes: true}
 	in, err = s.editNamespace(ctx, e, func(tx *sqldb.Tx, row *ent.Namespace) (*sqldb.Event, error) {
 		there, current, err := findTag(ctx, tx, row, name)
-		if err != nil {
-			return nil, err
-		}
-		if err := e.admit(row); err != nil {
+		if err := cmp.Or(err, e.admit(row)); err != nil {
 			return nil, err
 		}
 		deleted = tagNoun(current)
