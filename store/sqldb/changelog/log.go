@@ -70,10 +70,7 @@ func (l Log) Snapshot(ctx context.Context) (at Snapshot, err error) {
 }
 
 // Note is a row of the log of changes, as in-memory copies read it.
-type Note struct {
-	Transaction int64
-	Kind, Key   string
-}
+type Note struct{ Kind, Key string }
 
 // Since reads the changes of some kinds that the snapshot since does not see. It
 // also returns at, the snapshot of its statement. ok is false if the log does not
@@ -108,7 +105,7 @@ func (l Log) Since(ctx context.Context, since Snapshot,
 				whole, err := strconv.ParseInt(key.V, 10, 64)
 				ok = ok && err == nil && whole <= since.Oldest
 			case number.Valid && !since.Sees(number.V):
-				notes = append(notes, Note{number.V, kind.V, key.V})
+				notes = append(notes, Note{kind.V, key.V})
 			}
 			return nil
 		}, since.Oldest)
