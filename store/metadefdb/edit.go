@@ -181,7 +181,7 @@ func (s *MetadefStore) checkStanding(ctx context.Context, tx *sqldb.Tx, row *ent
 	return standing.CheckManage(tx.Mutation)
 }
 
-// checkOwn checks the viewer's standing at the namespaces of their own project.
+// checkOwn checks the viewer's standing at the namespaces of the viewer's project.
 // field is the field of Mutation that the error names.
 func (s *MetadefStore) checkOwn(ctx context.Context, field string,
 	check func(metadef.NamespaceStanding, string) error) error {
