@@ -42,7 +42,7 @@ func TestDocumentedCommands(t *testing.T) {
 		"fits --from-flavor NAME": "fits --from-flavor m1.small",
 		"login NAME":              "login demo",
 		"metadefs unload --origin cadastre --include-protected": "metadefs unload --origin cadastre --include-protected --yes",
-		"token revoke ID": "token revoke 2bb80d537b1d --yes",
+		"token revoke ID": "token revoke 2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b --yes",
 		"watch resource":  "watch resource --kept --limit 1",
 		// it does not end
 		"sync openstack --cloud prod --follow --interval servers=30s --interval images=1h": "sync openstack --cloud prod --kinds flavors",

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func revokeToken(c *call) error {
 	if err != nil {
 		return err
 	}
-	others := func(token auth.Token) bool { return !strings.HasPrefix(token.ID(), id) }
+	others := func(token auth.Token) bool { return !strings.HasPrefix(hex.EncodeToString(token.SHA256[:]), id) }
 	found := slices.DeleteFunc(tokens, others)
 	switch len(found) {
 	case 0:

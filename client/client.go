@@ -153,8 +153,8 @@ func (p *position) at(text string) string {
 
 // authorized adds a token and the highest position to every request, and an
 // idempotency key to mutations. It records the Retry-After of responses. A
-// redirect to another host, or from https to http, does not get the token. With an invalid address,
-// every request fails.
+// redirect to another host, or from https to http, does not get the token. With
+// an invalid address, every request fails.
 type authorized struct {
 	token    string
 	endpoint string
