@@ -179,9 +179,8 @@ func (k *ranking) follow(s *search, seed int) {
 // Building a heap of 100,000 took four fifths of the time of a placing.
 const firstOfRandom = 16
 
-// fill adds the roots with the next higher scores to an empty heap. It reports
-// whether the heap has a root.
-func (k *ranking) fill() bool {
+// fill adds the roots with the next higher scores to an empty heap.
+func (k *ranking) fill() {
 	for len(k.roots) == 0 && !math.IsInf(k.upTo, 1) {
 		above := k.upTo
 		k.share = min(1, 2*k.share) // most roots in the heap had no candidate
@@ -190,7 +189,6 @@ func (k *ranking) fill() bool {
 		}
 		k.add(above)
 	}
-	return len(k.roots) > 0
 }
 
 // changed returns the trees with providers whose state has changed since the

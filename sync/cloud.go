@@ -147,9 +147,10 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 	kinds, _ := Kinds(p.Kinds)
 	var progress sync.Mutex
 	for _, region := range regions {
+		in := cloud.in(region)
 		for _, kind := range kinds {
 			kind.Interval = cmp.Or(p.Intervals[kind.Name], kind.Interval)
-			pass := &Pass{Cloud: cloud.in(region), Server: server, Origin: p.Origin, Kind: kind, Project: project}
+			pass := &Pass{Cloud: in, Server: server, Origin: p.Origin, Kind: kind, Project: project}
 			pass.Progress = func(things int) {
 				progress.Lock()
 				defer progress.Unlock()
@@ -167,7 +168,6 @@ func (p Plan) Passes(cloud *Cloud, server graphql.Client) (passes, without []*Pa
 
 func (c *Cloud) in(region string) *Cloud {
 	c.buckets = cmp.Or(c.buckets, new(sync.Map))
-	c.contents = cmp.Or(c.contents, new(sync.Map))
 	in := *c
 	in.At.Region = region
 	return &in

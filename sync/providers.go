@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -141,14 +140,10 @@ func (p *Pass) readContents(ctx context.Context, list Kind, run int) ([]*readPro
 	if err != nil {
 		return nil, err
 	}
-	p.Cloud.contents = cmp.Or(p.Cloud.contents, new(sync.Map))
-	known, _ := p.Cloud.contents.Load(p.Cloud.At.Region)
-	before, _ := known.(map[string]*readProvider)
-	found, err := p.readProviders(ctx, service, list, before, run, func(ctx context.Context, of *readProvider) error {
-		return readContent(ctx, service, of)
-	})
+	found, err := p.readProviders(ctx, service, list, p.Cloud.contents, run,
+		func(ctx context.Context, of *readProvider) error { return readContent(ctx, service, of) })
 	if err == nil {
-		p.Cloud.contents.Store(p.Cloud.At.Region, byUUID(found))
+		p.Cloud.contents = byUUID(found)
 	}
 	return found, err
 }
@@ -160,14 +155,12 @@ func (p *Pass) addTraits(ctx context.Context, things []Thing) error {
 	if p.Kind.traits == nil || !p.Cloud.offers(*p.Kind.traits) {
 		return nil
 	}
-	found, err := p.readContents(ctx, *p.Kind.traits, noTurn)
-	if err != nil {
+	if _, err := p.readContents(ctx, *p.Kind.traits, noTurn); err != nil {
 		return err
 	}
-	providers := byUUID(found)
 	for _, thing := range things {
 		_, isNamed := thing.Capabilities["traits"]
-		if of := providers[thing.ID]; of != nil && len(of.traits) > 0 && !isNamed {
+		if of := p.Cloud.contents[thing.ID]; of != nil && len(of.traits) > 0 && !isNamed {
 			thing.Capabilities["traits"] = asList(of.traits)
 		}
 	}

@@ -32,9 +32,9 @@ type Cloud struct {
 	At gophercloud.EndpointOpts
 	// buckets are token buckets by the address of an endpoint. All regions share them.
 	buckets *sync.Map
-	// contents are the providers with their contents as last read, by region and
-	// uuid. The passes over hosts and over providers share them.
-	contents *sync.Map
+	// contents are the providers with their contents as last read, by uuid. The
+	// passes over hosts and over providers share them, one after the other.
+	contents map[string]*readProvider
 }
 
 // endpoint is a service of the cloud, and the bucket of its requests.

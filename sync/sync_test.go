@@ -1151,6 +1151,9 @@ func TestAPlanHasRegions(t *testing.T) {
 		var names []string
 		for _, pass := range passes {
 			names = append(names, pass.Cloud.At.Region+" "+pass.Kind.Name)
+			if in := passes[0].Cloud; pass.Cloud != in && pass.Cloud.At.Region == in.At.Region {
+				t.Errorf("%s: %s does not share what the region's other passes read", name, pass.Kind.Name)
+			}
 		}
 		if strings.Join(names, ", ") != of.passes || len(without) != of.others || (err == nil) != (of.err == "") ||
 			err != nil && !strings.Contains(err.Error(), of.err) {
